@@ -193,7 +193,12 @@ impl PaymentStatus {
                 return Ok(Self::Absent(problem));
             }
             Err(WalletNameError::Setup(problem)) => return Ok(Self::Broken(problem)),
-            Err(WalletNameError::Failed(failure)) => return Err(failure),
+            Err(WalletNameError::Failed(failure)) => {
+                return Ok(Self::Broken(SetupProblem {
+                    message: failure.message(),
+                    next: "`lango doctor` examines the vault".to_owned(),
+                }));
+            }
         };
         let open = match source.asking {
             Asking::Never => None,

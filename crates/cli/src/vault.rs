@@ -36,7 +36,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The command for the vault of `session.user`.
-const OWN_COMMAND: &str = "lango secrets";
+pub const OWN_COMMAND: &str = "lango secrets";
 
 /// The command for the vault of `server.user`.
 const SERVER_COMMAND: &str = "lango secrets --server";
@@ -150,7 +150,10 @@ impl VaultAccess {
     /// falls through to the next one, except a wrong passphrase in the environment, which ends the search.
     pub async fn try_open(&self, asking: Asking) -> Result<Opening, Failure> {
         let sealed = self.sealed().await?;
-        if let Some(open) = self.open_cached(&sealed).await? {
+        // An explicit unlock does not use the cache: its time would not start anew, and a wrong passphrase would not be noticed.
+        if asking != Asking::AllowedForUnlock
+            && let Some(open) = self.open_cached(&sealed).await?
+        {
             return Ok(Opening::Open(open));
         }
         let has = |kind| sealed.methods().iter().any(|method| method.kind() == kind);

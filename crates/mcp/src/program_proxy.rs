@@ -8,7 +8,7 @@ use lango_net::{
     Refusal, SecretAccess,
 };
 use lango_sandbox::{Child, PROXY_PORT};
-use lango_secrets::{Binding, BoundSecret, Placeholder, SecretName};
+use lango_secrets::{Binding, BoundSecret, Placeholder, SecretName, SecretUser};
 use std::io;
 
 /// The network access of a program.
@@ -63,7 +63,9 @@ impl ProgramProxy {
                 return Err(ConnectError::Refused { why });
             }
         }
-        let prepared = self.access.credentials(&self.user, &bound);
+        let prepared = self
+            .access
+            .credentials(&SecretUser::from(&self.user), &bound);
         let mut prepared = prepared.map_err(|error| ConnectError::NotStarted {
             why: format!("its secrets cannot be prepared: {error}"),
         })?;

@@ -3,7 +3,7 @@
 
 use crate::binding::{Binding, BindingTarget, Origin, ServerToolId};
 use crate::name::SecretName;
-use crate::source::{BoundSecret, SecretSource, SecretStatus, UNLOCK_REASON};
+use crate::source::{BoundSecret, SecretSource, SecretStatus, SecretUser, UNLOCK_REASON};
 use lango_core::{BoxFuture, Caller, Extent, Inspection, Tool, ToolError, ToolOutput, ToolSpec};
 use serde_json::Value;
 use std::sync::Arc;
@@ -130,7 +130,10 @@ impl FieldTool {
     }
 
     async fn resolve(&self, caller: &Caller, secret: &BoundSecret) -> Result<String, ToolError> {
-        let value = self.source.resolve(&caller.user, secret).await;
+        let value = self
+            .source
+            .resolve(&SecretUser::agent(caller), secret)
+            .await;
         let value = value.map_err(|error| ToolError::trusted(error.to_string()))?;
         let text = value.expose_text().map(str::to_owned);
         text.ok_or_else(|| {

@@ -5,6 +5,7 @@
 //! reveal it can always find another encoding; masks are for servers that echo what they were sent.
 
 mod boundary;
+mod compare;
 mod pattern;
 mod reader;
 mod scan;
@@ -13,7 +14,7 @@ mod text;
 mod units;
 
 use crate::value::SecretValue;
-use set::{MaskSet, Rest};
+use set::MaskSet;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -60,7 +61,7 @@ impl Masks {
     pub fn mask_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut stream = self.stream();
         let mut masked = Vec::new();
-        let (copied, _) = stream.release(bytes, true, &mut masked);
+        let copied = stream.mask(bytes, bytes.len(), true, &mut masked);
         if stream.echoes == 0 {
             Cow::Borrowed(bytes)
         } else {
@@ -74,7 +75,8 @@ impl Masks {
         MaskStream {
             set: self.current(),
             held: Vec::new(),
-            open: None,
+            removed: 0,
+            replacement: None,
             echoes: 0,
         }
     }
@@ -95,8 +97,10 @@ impl fmt::Debug for Masks {
 pub struct MaskStream {
     set: Arc<MaskSet>,
     held: Vec<u8>,
-    /// What is left to remove of the echo that was replaced last.
-    open: Option<Rest>,
+    /// Number of held bytes that belong to an echo which was replaced already. Another echo can start in them.
+    removed: usize,
+    /// The text that replaced the last echo.
+    replacement: Option<Arc<str>>,
     echoes: u64,
 }
 
@@ -119,51 +123,43 @@ impl MaskStream {
     fn advance(&mut self, bytes: &[u8], is_end: bool) -> Vec<u8> {
         let mut held = std::mem::take(&mut self.held);
         held.extend_from_slice(bytes);
+        let limit = if is_end || self.set.is_empty() {
+            held.len()
+        } else {
+            self.set.shape().boundary(&held)
+        };
         let mut out = Vec::with_capacity(held.len());
-        let (copied, decided) = self.release(&held, is_end, &mut out);
-        out.extend_from_slice(&held[copied..decided]);
-        held.drain(..decided);
+        let copied = self.mask(&held, limit, is_end, &mut out);
+        out.extend_from_slice(&held[copied.min(limit)..limit]);
+        self.removed = copied.saturating_sub(limit);
+        held.drain(..limit);
         self.held = held;
         out
     }
 
-    /// Searches `bytes`, and writes everything up to the end of the last echo to `out`. Returns the position of that end, and
-    /// the position up to which the bytes are decided.
-    fn release(&mut self, bytes: &[u8], is_end: bool, out: &mut Vec<u8>) -> (usize, usize) {
+    /// Writes the bytes up to the last echo that starts before `limit` to `out`, with echoes replaced. Returns the position
+    /// after that echo.
+    fn mask(&mut self, bytes: &[u8], limit: usize, is_end: bool, out: &mut Vec<u8>) -> usize {
         let set = Arc::clone(&self.set);
+        let mut copied = self.removed;
         if set.is_empty() {
-            return (0, bytes.len());
+            return copied;
         }
-        let limit = if is_end {
-            bytes.len()
-        } else {
-            set.shape().boundary(bytes)
-        };
-        let mut copied = 0;
-        if let Some(mut rest) = self.open.take() {
-            copied = rest.remove(bytes, 0, is_end);
-            if !rest.is_empty() {
-                self.open = Some(rest);
-                return (copied, copied);
-            }
-        }
-        for start in set.candidates(bytes, copied..limit, is_end) {
-            if start < copied {
+        for echo in set.echoes(bytes, 0..limit, is_end) {
+            if echo.end <= copied {
                 continue;
             }
-            let Some(mut echo) = set.echo_at(bytes, start, is_end) else {
-                continue;
-            };
-            out.extend_from_slice(&bytes[copied..start]);
-            out.extend_from_slice(echo.replacement.as_bytes());
-            self.echoes += 1;
-            copied = echo.rest.remove(bytes, echo.end, is_end);
-            if !echo.rest.is_empty() {
-                self.open = Some(echo.rest);
-                return (copied, copied);
+            out.extend_from_slice(&bytes[copied.min(echo.start)..echo.start]);
+            // An echo that starts inside another one, or right after it, extends what is removed.
+            let is_same = self.replacement.as_ref() == Some(echo.replacement);
+            if echo.start > copied || !is_same {
+                out.extend_from_slice(echo.replacement.as_bytes());
+                self.replacement = Some(Arc::clone(echo.replacement));
+                self.echoes += 1;
             }
+            copied = echo.end;
         }
-        (copied, copied.max(limit))
+        copied
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::binding::Binding;
 use crate::name::SecretName;
 use crate::value::SecretValue;
-use lango_core::{BoxFuture, UserId};
+use lango_core::{BoxFuture, Caller, Text, UserId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,6 +14,35 @@ pub struct BoundSecret {
     pub name: SecretName,
     /// The binding.
     pub binding: Binding,
+}
+
+/// Who uses a secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SecretUser {
+    /// The user whose vault has the secret.
+    pub user: UserId,
+    /// The actor in the audit log; `None` for lango itself.
+    pub actor: Option<Text>,
+}
+
+impl SecretUser {
+    /// An agent of a session.
+    pub fn agent(caller: &Caller) -> Self {
+        let actor = format!("agent {} in session {}", caller.agent, caller.session);
+        Self {
+            user: caller.user.clone(),
+            actor: Some(actor.into()),
+        }
+    }
+}
+
+impl From<&UserId> for SecretUser {
+    fn from(user: &UserId) -> Self {
+        Self {
+            user: user.clone(),
+            actor: None,
+        }
+    }
 }
 
 /// The secrets of the users, resolved after a call was allowed.
@@ -29,7 +58,7 @@ pub trait SecretSource: fmt::Debug + Send + Sync {
     /// if the secret no longer has this binding.
     fn resolve<'a>(
         &'a self,
-        user: &'a UserId,
+        by: &'a SecretUser,
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>>;
 

@@ -2,8 +2,8 @@
 
 use lango_core::{BoxFuture, UserId};
 use lango_secrets::{
-    Binding, BoundSecret, Origin, SecretError, SecretName, SecretSource, SecretStatus, SecretValue,
-    ServerToolId,
+    Binding, BoundSecret, Origin, SecretError, SecretName, SecretSource, SecretStatus, SecretUser,
+    SecretValue, ServerToolId,
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -130,7 +130,7 @@ impl SecretSource for MemorySecrets {
 
     fn resolve<'a>(
         &'a self,
-        _: &'a UserId,
+        _: &'a SecretUser,
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         let result = if self.bound().contains(secret) {

@@ -141,10 +141,25 @@ impl OpenVault {
         envelope::open(&self.keys.wrapping, &head.vault, entry, &record.envelope)
     }
 
+    /// Returns a value that may be sent to a service. Fails for keys, which stay inside lango.
+    pub async fn sendable_value(&self, name: &SecretName) -> Result<SecretValue, VaultError> {
+        let (head, records) = self.read(RecordSelection::One(name.text())).await?;
+        let entry = head.entry(name)?;
+        if entry.kind.is_key() {
+            return Err(is_key(entry));
+        }
+        self.value_in(&head, &records, name)
+    }
+
+    /// Records in the audit log that the value of a secret was used.
+    pub async fn log_value(&self, name: &SecretName) -> Result<(), VaultError> {
+        self.vault.log(AuditAction::Used, name.text()).await
+    }
+
     /// Returns the value of a secret, after recording its use in the audit log.
     pub async fn use_value(&self, name: &SecretName) -> Result<SecretValue, VaultError> {
         let value = self.value(name).await?;
-        self.vault.log(AuditAction::Used, name.text()).await?;
+        self.log_value(name).await?;
         Ok(value)
     }
 

@@ -138,7 +138,11 @@ fn takes_no_secrets(fields: &[SecretField], tool: &str) -> String {
     let names: Vec<String> = names.collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let choice = describe_choice(tool, &names, "no tool here does");
-    format!("the tool `{tool}` takes no secrets as arguments; {choice}")
+    if tool.contains(':') {
+        format!("lango does not know a tool `{tool}` that takes secrets; {choice}")
+    } else {
+        format!("the tool `{tool}` takes no secrets as arguments; {choice}")
+    }
 }
 
 /// Lists what could have been meant instead of `wrong`, the most similar name first; `none` if there is nothing.

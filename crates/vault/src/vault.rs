@@ -57,6 +57,11 @@ impl Vault {
         })
     }
 
+    /// Returns the user whose vault it is.
+    pub fn user(&self) -> &UserId {
+        &self.parts.owner
+    }
+
     /// Returns a handle of the same vault for another actor in the audit log.
     pub(crate) fn acting_as(&self, actor: Text) -> Self {
         Self::new(VaultParts {

@@ -4,7 +4,7 @@
 use crate::act::origin_of;
 use crate::{Action, BrowserError, Page, Sessions, Step};
 use lango_core::Caller;
-use lango_secrets::{Origin, SecretName, SecretValue, field_binding, secret_handle};
+use lango_secrets::{Origin, SecretName, SecretUser, SecretValue, field_binding, secret_handle};
 use std::sync::Arc;
 
 /// The tool that types.
@@ -54,7 +54,7 @@ pub(super) async fn resolve(
             "secret:{name} can be typed into a password field only, and not be appended"
         )));
     }
-    let value = source.resolve(&caller.user, secret).await;
+    let value = source.resolve(&SecretUser::agent(caller), secret).await;
     Ok(Typing::Secret(
         value.map_err(|error| refused(error.to_string()))?,
     ))

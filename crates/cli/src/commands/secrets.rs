@@ -17,8 +17,8 @@ use crate::vault::{self, Asking, VaultAccess};
 use lango_core::{AgentName, Clock, RecordSelection, Timestamp};
 use lango_engine::{SystemClock, Tree};
 use lango_vault::{
-    Entry, MethodKind, NewSecret, OpenVault, SecretKind, SecretName, SecretValue, UnlockSecret,
-    date,
+    Entry, MethodKind, NewSecret, OpenVault, SealedVault, SecretKind, SecretName, SecretValue,
+    UnlockSecret, date,
 };
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -341,8 +341,6 @@ async fn rotate_master(secrets: &Secrets, without: &[u16]) -> Result<(), Failure
 async fn unlock(secrets: &Secrets) -> Result<(), Failure> {
     let access = &secrets.access;
     let sealed = access.sealed().await?;
-    // Not from the cache: its time would not start anew, and a wrong passphrase would not be noticed.
-    access.forget(&sealed);
     let open = access.open(Asking::AllowedForUnlock).await?;
     screen::print(&if access.remember(&sealed, &open) {
         access.cache_notice()
@@ -364,16 +362,39 @@ async fn lock(secrets: &Secrets) -> Result<(), Failure> {
 }
 
 async fn destroy(secrets: &Secrets, yes: bool) -> Result<(), Failure> {
-    let sealed = secrets.access.read(RecordSelection::None).await;
-    if !yes {
-        let message = "this deletes the vault with all its secrets for good";
-        return Err(Failure::new(Exit::Usage, message).next("lango secrets destroy --yes"));
-    }
+    let access = &secrets.access;
     // One that is damaged must be possible to delete too.
-    if let Ok(Some(sealed)) = &sealed {
-        secrets.access.forget(sealed);
+    let sealed = access.read(RecordSelection::None).await.ok().flatten();
+    let contents = sealed.as_ref().map_or_else(String::new, describe_contents);
+    let user = access.vault.user();
+    if !yes {
+        let message = format!("this deletes the vault of `{user}`{contents} for good");
+        let command = access.command();
+        return Err(Failure::new(Exit::Usage, message).next(format!("{command} destroy --yes")));
     }
-    secrets.access.vault.delete().await?;
-    screen::print("the vault is deleted")?;
+    if let Some(sealed) = &sealed {
+        access.forget(sealed);
+    }
+    access.vault.delete().await?;
+    screen::print(&format!("deleted the vault of `{user}`{contents}"))?;
     Ok(())
+}
+
+/// Describes what is lost with a vault.
+fn describe_contents(sealed: &SealedVault) -> String {
+    let entries = sealed.entries();
+    let is_wallet = |entry: &&Entry| entry.kind == SecretKind::PaymentKey;
+    let wallets: Vec<&str> = sealed
+        .entries()
+        .filter(is_wallet)
+        .map(|entry| entry.name.as_str())
+        .collect();
+    let count = entries.count();
+    match wallets.as_slice() {
+        [] => format!(" with {count} secrets"),
+        wallets => format!(
+            " with {count} secrets, among them the keys of the wallets {}",
+            wallets.join(", ")
+        ),
+    }
 }

@@ -24,17 +24,9 @@ impl StoredWallet {
         let sealed = access.sealed().await?;
         match access.try_open(Asking::Never).await? {
             Opening::Open(open) => {
-                let entry = open
-                    .entries()
-                    .await?
-                    .into_iter()
-                    .find(|own| own.name == name);
+                let address = derived_address(&open, &name).await?;
                 Ok(Self {
-                    address: match entry.as_ref().and_then(stored_address) {
-                        Some(address) => address,
-                        // A key that was stored before addresses were.
-                        None => derived_address(&open, &name).await?,
-                    },
+                    address,
                     locked: None,
                 })
             }
@@ -57,7 +49,7 @@ fn stored_address(entry: &Entry) -> Option<Address> {
 }
 
 async fn derived_address(open: &OpenVault, name: &SecretName) -> Result<Address, Failure> {
-    let value = open.use_value(name).await?;
+    let value = open.value(name).await?;
     let key = parse_key(value.expose_text().unwrap_or_default())?;
     Ok(address_of(&key)?)
 }
@@ -103,9 +95,16 @@ pub(super) async fn wallet_name(
         .filter(|entry| entry.kind == SecretKind::PaymentKey)
         .map(|entry| &entry.name)
         .collect();
-    let choose = |fallback: String| match wallets.first() {
-        Some(wallet) => format!("set payment.wallet = \"secret:{wallet}\" in {file}"),
-        None => fallback,
+    let choose = |fallback: String| match wallets.as_slice() {
+        [] => fallback,
+        [wallet] => format!("set payment.wallet = \"secret:{wallet}\" in {file}"),
+        wallets => {
+            let names: Vec<&str> = wallets.iter().map(|name| name.as_str()).collect();
+            format!(
+                "set payment.wallet = \"secret:NAME\" in {file}, with one of: {}",
+                names.join(", ")
+            )
+        }
     };
     let Some(setting) = &source.loaded.settings.payment.wallet else {
         return Err(SetupProblem {

@@ -185,11 +185,11 @@ impl Credentials {
         }
         let is_recorded = self.is_recorded(&name);
         let value = self.vaults.with_open(&self.user, async |vault| {
-            if is_recorded {
-                vault.value(&name).await
-            } else {
-                vault.use_value(&name).await
+            let value = vault.sendable_value(&name).await?;
+            if !is_recorded {
+                vault.log_value(&name).await?;
             }
+            Ok(value)
         });
         let value = Arc::new(value.await.map_err(|error| unusable(error, &name))?);
         self.masks.add(name.as_str(), &value);

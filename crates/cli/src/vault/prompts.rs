@@ -30,7 +30,7 @@ impl UserVaults {
         }
         match self.prompt(user, waiting).await {
             Ok(()) => None,
-            Err(failure) if !is_vault_tool => {
+            Err(failure) if !is_vault_tool && failure.exit != Exit::Interrupted => {
                 self.decline(user);
                 screen::say(&format!(
                     "{failure}\nthe vault stays locked, so the call goes on without its secrets"
@@ -77,6 +77,9 @@ async fn unlock(access: &VaultAccess) -> Result<lango_vault::OpenVault, Failure>
     let mut tries = 1;
     loop {
         let typed = in_background(|| read_hidden("passphrase of the vault: ")).await?;
+        if typed.is_empty() {
+            return Err(Failure::new(Exit::Config, "no passphrase was typed"));
+        }
         match access.vault.unlock(UnlockSecret::Passphrase(typed)).await {
             Err(error @ VaultError::WrongSecret { .. }) if tries < TRIES => {
                 tries += 1;

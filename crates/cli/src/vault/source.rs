@@ -2,10 +2,11 @@
 
 use super::{Asking, Opening, Places, VaultAccess, can_ask};
 use crate::exit::Failure;
-use lango_core::{BoxFuture, Clock, RecordSelection, UserId};
+use lango_core::{BoxFuture, Clock, RecordSelection, Text, UserId};
 use lango_engine::SystemClock;
 use lango_secrets::{
-    Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretStatus, SecretValue,
+    Binding, BoundSecret, Masks, SecretError, SecretName, SecretSource, SecretStatus, SecretUser,
+    SecretValue,
 };
 use lango_vault::{Entry, OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,7 +27,7 @@ pub struct UserVaults {
     masks: Masks,
     /// The open vaults. The lock is held while one is unlocked, so that no user is unlocked twice at once.
     open: tokio::sync::Mutex<HashMap<UserId, Arc<OpenVault>>>,
-    uses: Mutex<BTreeMap<(UserId, SecretName, Binding), Instant>>,
+    uses: Mutex<BTreeMap<(SecretUser, SecretName, Binding), Instant>>,
     /// The versions of bound secrets whose values are masked.
     masked: Mutex<BTreeMap<(UserId, SecretName), u64>>,
     /// Values that the user typed for calls that run next.
@@ -175,19 +176,19 @@ impl UserVaults {
     }
 
     /// Returns whether the same use was recorded within [`USE_INTERVAL`].
-    fn is_recorded(&self, user: &UserId, secret: &BoundSecret) -> bool {
+    fn is_recorded(&self, by: &SecretUser, secret: &BoundSecret) -> bool {
         let uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = uses.get(&use_key(user, secret));
+        let at = uses.get(&use_key(by, secret));
         at.is_some_and(|at| at.elapsed() < USE_INTERVAL)
     }
 
-    fn remember_use(&self, user: &UserId, secret: &BoundSecret) {
+    fn remember_use(&self, by: &SecretUser, secret: &BoundSecret) {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
         if uses.len() >= MOST_USES {
             uses.retain(|_, at| at.elapsed() < USE_INTERVAL);
         }
         if uses.len() < MOST_USES {
-            uses.insert(use_key(user, secret), Instant::now());
+            uses.insert(use_key(by, secret), Instant::now());
         }
     }
 
@@ -235,21 +236,26 @@ impl UserVaults {
 
     async fn value(
         &self,
-        user: &UserId,
+        by: &SecretUser,
         secret: &BoundSecret,
     ) -> Result<Arc<SecretValue>, SecretError> {
         let BoundSecret { name, binding } = secret;
-        let is_recorded = self.is_recorded(user, secret);
-        let value = self.with_open(user, async |vault| {
+        let is_recorded = self.is_recorded(by, secret);
+        let value = self.with_open(&by.user, async |vault| {
             let value = vault.bound_value(name, binding).await?;
-            if !is_recorded {
-                vault.log_use(name, binding).await?;
+            match &by.actor {
+                _ if is_recorded => {}
+                Some(actor) => {
+                    let vault = vault.acting_as(Text::clone(actor));
+                    vault.log_use(name, binding).await?;
+                }
+                None => vault.log_use(name, binding).await?,
             }
             Ok(value)
         });
         let value = value.await.map_err(|error| error.about(name))?;
         if !is_recorded {
-            self.remember_use(user, secret);
+            self.remember_use(by, secret);
         }
         self.masks.add(name.as_str(), &value);
         Ok(Arc::new(value))
@@ -267,10 +273,10 @@ impl SecretSource for UserVaults {
 
     fn resolve<'a>(
         &'a self,
-        user: &'a UserId,
+        by: &'a SecretUser,
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
-        Box::pin(self.value(user, secret))
+        Box::pin(self.value(by, secret))
     }
 
     fn status<'a>(
@@ -403,8 +409,8 @@ pub(super) fn describe_unusable(error: &VaultError, name: &SecretName) -> String
     }
 }
 
-fn use_key(user: &UserId, secret: &BoundSecret) -> (UserId, SecretName, Binding) {
-    (user.clone(), secret.name.clone(), secret.binding.clone())
+fn use_key(by: &SecretUser, secret: &BoundSecret) -> (SecretUser, SecretName, Binding) {
+    (by.clone(), secret.name.clone(), secret.binding.clone())
 }
 
 fn absent(access: &VaultAccess) -> SecretError {

@@ -14,7 +14,8 @@ use hyper::header::{ACCEPT_ENCODING, HeaderMap, HeaderName, HeaderValue, IF_RANG
 use hyper::http::request::Parts;
 use lango_core::UserId;
 use lango_secrets::{
-    BindingTarget, BoundSecret, MaskStream, Masks, Origin, Placeholder, SecretSource, SecretValue,
+    BindingTarget, BoundSecret, MaskStream, Masks, Origin, Placeholder, SecretSource, SecretUser,
+    SecretValue,
 };
 use std::collections::HashMap;
 use std::fmt;
@@ -32,7 +33,7 @@ const VALUE_AGE: Duration = Duration::from_secs(5);
 pub struct Credentials(Arc<Inner>);
 
 struct Inner {
-    user: UserId,
+    by: SecretUser,
     source: Arc<dyn SecretSource>,
     secrets: Vec<HeaderSecret>,
     /// The values to remove from responses.
@@ -65,7 +66,7 @@ impl fmt::Debug for Credentials {
 impl Credentials {
     /// Takes those of a user's bound secrets that go into headers; `None` if there are none.
     pub fn new(
-        user: UserId,
+        by: SecretUser,
         source: Arc<dyn SecretSource>,
         bound: &[BoundSecret],
         masks: Masks,
@@ -73,7 +74,7 @@ impl Credentials {
     ) -> Option<Self> {
         let secrets: Vec<HeaderSecret> = bound
             .iter()
-            .filter_map(|bound| HeaderSecret::new(&user, bound))
+            .filter_map(|bound| HeaderSecret::new(&by.user, bound))
             .collect();
         if secrets.is_empty() {
             return None;
@@ -84,7 +85,7 @@ impl Credentials {
             placeholders.add(secret.bound.name.as_str(), &text);
         }
         Some(Self(Arc::new(Inner {
-            user,
+            by,
             source,
             secrets,
             masks,
@@ -270,7 +271,7 @@ impl Credentials {
             return Ok(value);
         }
         let bound = &inner.secrets[index].bound;
-        let resolved = inner.source.resolve(&inner.user, bound).await;
+        let resolved = inner.source.resolve(&inner.by, bound).await;
         let value = resolved.map_err(|error| {
             let name = bound.name.to_string();
             let detail = error.to_string();

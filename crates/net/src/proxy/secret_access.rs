@@ -2,8 +2,7 @@
 
 use super::credentials::Credentials;
 use super::session_ca::SessionCa;
-use lango_core::UserId;
-use lango_secrets::{BoundSecret, Masks, SecretSource};
+use lango_secrets::{BoundSecret, Masks, SecretSource, SecretUser};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -77,7 +76,7 @@ impl SecretAccess {
     /// Returns what a program needs for these secrets of a user; `None` if none of them goes into a header.
     pub fn credentials(
         &self,
-        user: &UserId,
+        by: &SecretUser,
         bound: &[BoundSecret],
     ) -> io::Result<Option<ProgramCredentials>> {
         let is_header = |secret: &BoundSecret| secret.binding.target.is_header();
@@ -86,7 +85,7 @@ impl SecretAccess {
         }
         let (ca, certificates) = self.certificates()?;
         let (source, masks) = (Arc::clone(&self.source), self.masks.clone());
-        let Some(credentials) = Credentials::new(user.clone(), source, bound, masks, ca) else {
+        let Some(credentials) = Credentials::new(by.clone(), source, bound, masks, ca) else {
             return Ok(None);
         };
         let mut variables = credentials.variables();

@@ -26,7 +26,7 @@ impl SecretSource for OneSecret {
 
     fn resolve<'a>(
         &'a self,
-        _: &'a UserId,
+        _: &'a SecretUser,
         _: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         let value = Arc::new(SecretValue::new("hunter22"));

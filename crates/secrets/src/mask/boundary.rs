@@ -3,8 +3,11 @@
 //! This depends on the text and on the [`Shape`] of all values together, never on a value: otherwise a model could try
 //! beginnings of a value, and see from what arrives whether one is right.
 
-/// Maximum number of bytes to hold back: more than an echo has when each of its characters is escaped several times.
-pub(super) const MOST_HELD: usize = 6 << 10;
+/// Minimum of the bytes that are held back at most.
+pub(super) const LEAST_LIMIT: usize = 6 << 10;
+
+/// Number of bytes that are held back at most for each byte of the longest value or segment: escapes of several layers are shorter.
+const BYTES_PER_BYTE: usize = 16;
 
 /// Minimum length of a line of base64 or hexadecimal digits that goes on in the next one.
 const LEAST_LINE: usize = 40;
@@ -15,6 +18,8 @@ pub(super) struct Shape {
     /// Maximum number of words.
     pub words: usize,
     pub has_non_ascii: bool,
+    /// Length of the longest value or segment of one.
+    pub length: usize,
 }
 
 impl Default for Shape {
@@ -22,23 +27,32 @@ impl Default for Shape {
         Self {
             words: 1,
             has_non_ascii: false,
+            length: 0,
         }
     }
 }
 
 impl Shape {
-    /// Covers echoes that start with these bytes as well.
-    pub fn extend(&mut self, start: &[u8]) {
-        let words = start.split(|byte| is_space(*byte));
-        let words = words.filter(|word| !word.is_empty()).count();
-        self.words = self.words.max(words);
-        self.has_non_ascii |= !start.is_ascii();
+    /// Covers echoes of a value or segment as well, as it is and without escapes.
+    pub fn extend(&mut self, value: &[u8], units: &[u8]) {
+        for text in [value, units] {
+            let words = text.split(|byte| is_space(*byte));
+            let words = words.filter(|word| !word.is_empty()).count();
+            self.words = self.words.max(words);
+            self.has_non_ascii |= !text.is_ascii();
+        }
+        self.length = self.length.max(value.len());
+    }
+
+    /// Returns how many bytes are held back at most.
+    pub fn limit(self) -> usize {
+        LEAST_LIMIT.max(self.length * BYTES_PER_BYTE)
     }
 
     /// Returns the position from which bytes are held back until more of the text is there: an echo that can go on after the
     /// end of `bytes` starts there at the earliest.
     pub fn boundary(self, bytes: &[u8]) -> usize {
-        let floor = bytes.len().saturating_sub(MOST_HELD);
+        let floor = bytes.len().saturating_sub(self.limit());
         let mut words = self.words;
         let mut end = bytes.len();
         loop {

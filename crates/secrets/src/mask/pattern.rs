@@ -1,6 +1,7 @@
 //! The notations of a value: as it is, in base64 once or twice, in hexadecimal digits, in hexadecimal digits of base64.
 //! Escapes are the reader's part.
 
+use super::compare::BLOCK_BYTES;
 use super::reader;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -9,6 +10,17 @@ use zeroize::Zeroizing;
 
 /// Minimum length of a pattern. A shorter one would mask ordinary text.
 pub(super) const LEAST_UNITS: usize = 6;
+
+/// Maximum number of bytes of a value that are masked as one.
+const SEGMENT_BYTES: usize = 512;
+
+const OVERLAP_BYTES: usize = 16;
+
+/// Number of bytes of a value that the search looks for.
+const WINDOW_BYTES: usize = 16;
+
+/// Maximum number of units that the search looks for: those of [`WINDOW_BYTES`] bytes in the longest notation.
+pub(super) const MOST_WINDOW: usize = 64;
 
 /// The notation of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,13 +98,39 @@ pub(super) struct Pattern {
     pub notation: Notation,
     /// The folded bytes, without escapes.
     pub units: Zeroizing<Vec<u8>>,
+    /// Number of units that are compared at once: those of [`BLOCK_BYTES`] bytes of the value, or all.
+    pub block: usize,
+    /// Number of units that the search looks for: those of [`WINDOW_BYTES`] bytes of the value, or all.
+    pub window: usize,
     /// The text that replaces an echo.
     pub replacement: Arc<str>,
 }
 
 impl Pattern {
-    /// Returns all patterns of a value.
+    /// Returns all patterns of a segment of a value.
     pub fn all(value: &[u8], replacement: &Arc<str>) -> Vec<Self> {
+        let mut patterns = Self::of_bytes(value, replacement);
+        if let Ok(text) = std::str::from_utf8(value)
+            && !text.is_ascii()
+        {
+            // Many servers read a header as Latin-1, and write the characters that come out in UTF-8.
+            let misread: Zeroizing<String> = value
+                .iter()
+                .copied()
+                .map(char::from)
+                .collect::<String>()
+                .into();
+            patterns.extend(Self::of_bytes(misread.as_bytes(), replacement));
+            // UTF-16 is this with zero bytes.
+            let latin1 = text.chars().map(|letter| u8::try_from(letter).ok());
+            if let Some(latin1) = latin1.collect::<Option<Vec<u8>>>() {
+                patterns.extend(Self::of_bytes(&Zeroizing::new(latin1), replacement));
+            }
+        }
+        patterns
+    }
+
+    fn of_bytes(value: &[u8], replacement: &Arc<str>) -> Vec<Self> {
         let mut written = vec![(Notation::Plain, plain(value)), (Notation::Hex, hex(value))];
         for once in alignments(value) {
             let twice = alignments(&once).map(|twice| (Notation::Base64, twice));
@@ -107,8 +145,12 @@ impl Pattern {
                     *unit = folded;
                 }
             }
+            let units_of = |bytes: usize| (units.len() * bytes).div_ceil(value.len());
+            let (block, window) = (units_of(BLOCK_BYTES), units_of(WINDOW_BYTES));
             Self {
                 notation,
+                block: block.min(units.len()),
+                window: window.clamp(LEAST_UNITS.min(units.len()), units.len().min(MOST_WINDOW)),
                 units,
                 replacement: Arc::clone(replacement),
             }
@@ -117,6 +159,14 @@ impl Pattern {
             .filter(|pattern| pattern.units.len() >= LEAST_UNITS)
             .collect()
     }
+}
+
+/// Returns the segments of a value. They overlap, so that no character is left between two of them in any notation.
+pub(super) fn segments(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let step = SEGMENT_BYTES - OVERLAP_BYTES;
+    let last = value.len().saturating_sub(SEGMENT_BYTES);
+    let starts = (0..last).step_by(step).chain([last]);
+    starts.map(|start| &value[start..value.len().min(start + SEGMENT_BYTES)])
 }
 
 /// The value without escapes, as a text with its echo is read. An escape that is open at its end is left out, as what

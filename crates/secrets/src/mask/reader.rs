@@ -62,16 +62,6 @@ pub(super) fn read(bytes: &[u8], is_end: bool) -> Option<Unit> {
     }
 }
 
-/// Returns the beginning of `bytes` that has at least `count` units, or all of them.
-pub(super) fn prefix(bytes: &[u8], count: usize) -> &[u8] {
-    let (mut end, mut units) = (0, 0);
-    while let Some(unit) = read(&bytes[end..], true).filter(|_| units < count) {
-        end += unit.length();
-        units += unit.bytes().len();
-    }
-    &bytes[..end]
-}
-
 fn raw(byte: u8) -> Unit {
     Unit {
         bytes: [byte, 0, 0, 0],

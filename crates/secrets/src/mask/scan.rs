@@ -1,27 +1,25 @@
 //! Finds where an echo can start, in a time that does not depend on the values.
 //!
 //! A text is read once for each notation, with a rolling hash over its last units. Only where the hash is that of the first
-//! units of a pattern is the text compared, so the time it takes tells nothing about guesses that are shorter than that.
+//! units of a pattern is the text compared, so the time it takes tells nothing about guesses of fewer bytes than that.
 
-use super::pattern::{LEAST_UNITS, Notation, Pattern};
+use super::compare::{Candidate, Echo};
+use super::pattern::{LEAST_UNITS, MOST_WINDOW, Notation, Pattern};
 use super::reader::{self, Unit};
 use super::units::{Units, WrittenUnit};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Maximum number of units in a window.
-const MOST_UNITS: usize = 16;
-
 /// Number of possible window lengths.
-const LENGTHS: usize = MOST_UNITS - LEAST_UNITS + 1;
+const LENGTHS: usize = MOST_WINDOW - LEAST_UNITS + 1;
 
 /// Number of bytes to search at once.
 const BLOCK: usize = 16 << 10;
 
-/// Number of bytes after a block in which a window that starts in it ends.
-const LOOKAHEAD: usize = 2 << 10;
+/// Number of bytes after a block in which most echoes that start in it end.
+const LOOKAHEAD: usize = 4 << 10;
 
 /// Number of backslashes before one at which no echo starts: the search started at the first one of them.
 const RUN: usize = reader::MOST_ESCAPE / 2;
@@ -45,34 +43,59 @@ impl Default for Scanner {
 }
 
 impl Scanner {
-    pub fn insert(&mut self, pattern: &Pattern) {
-        let units = &pattern.units[..pattern.units.len().min(MOST_UNITS)];
+    pub fn insert(&mut self, pattern: Pattern) {
+        let units = &pattern.units[..pattern.window];
         let hash = units.iter().fold(0, |hash, unit| self.append(hash, *unit));
-        self.windows[pattern.notation as usize].insert(units.len(), hash);
+        self.windows[pattern.notation as usize].insert(pattern, hash);
     }
 
-    /// Returns the positions in `range` where an echo can start, in order.
-    pub fn candidates(&self, bytes: &[u8], range: Range<usize>, is_end: bool) -> Vec<usize> {
-        let mut candidates = Vec::new();
+    /// Returns the echoes that start in `range`, in the order of their starts: the longest one at each.
+    pub fn echoes(&self, bytes: &[u8], range: Range<usize>, is_end: bool) -> Vec<Echo<'_>> {
+        let mut echoes = Vec::new();
         for block in range.clone().step_by(BLOCK) {
             let length = BLOCK.min(range.end - block);
-            let seen = bytes.len().min(block + length + LOOKAHEAD);
-            let is_end = is_end && seen == bytes.len();
-            let starts = self.search(&bytes[block..seen], length, is_end);
-            candidates.extend(starts.into_iter().map(|start| block + start));
+            for echo in self.search(&bytes[block..], length, is_end) {
+                echoes.push(Echo {
+                    start: block + echo.start,
+                    end: block + echo.end,
+                    ..echo
+                });
+            }
         }
-        candidates
+        echoes
+    }
+
+    /// Returns the echoes that start before `limit`.
+    fn search(&self, bytes: &[u8], limit: usize, is_end: bool) -> Vec<Echo<'_>> {
+        let seen = bytes.len().min(limit + LOOKAHEAD);
+        // Each escape is read once, however many windows and patterns it is part of.
+        let units: Vec<_> = (0..seen)
+            .map(|at| reader::read(&bytes[at..], is_end))
+            .collect();
+        let read = |at: usize| match units.get(at) {
+            Some(unit) => *unit,
+            None => reader::read(bytes.get(at..)?, is_end),
+        };
+        let candidates = self.candidates(bytes, limit, &read);
+        let groups = candidates.chunk_by(|one, other| one.start == other.start);
+        let longest = groups.filter_map(|group| {
+            let echoes = group.iter().filter_map(|found| found.echo(&read));
+            echoes.max_by_key(|echo| echo.end)
+        });
+        longest.collect()
     }
 
     /// Returns the positions before `limit` where an echo can start, in order.
-    fn search(&self, bytes: &[u8], limit: usize, is_end: bool) -> Vec<usize> {
-        let units: Vec<_> = (0..bytes.len())
-            .map(|at| reader::read(&bytes[at..], is_end))
-            .collect();
+    fn candidates(
+        &self,
+        bytes: &[u8],
+        limit: usize,
+        read: &impl Fn(usize) -> Option<Unit>,
+    ) -> Vec<Candidate<'_>> {
         let mut starts = Vec::new();
         for notation in Notation::ALL {
             let mut lane = Lane::new(self, notation);
-            for written in Units::new(|at| *units.get(at)?, 0, notation) {
+            for written in Units::new(read, 0, notation) {
                 lane.push(&written, &mut starts);
                 if lane.first_open(&written) >= limit {
                     break;
@@ -80,31 +103,43 @@ impl Scanner {
             }
         }
         let mut at = 0;
-        while let Some(Some(unit)) = units.get(at).filter(|_| at < limit) {
+        while let Some(unit) = read(at).filter(|_| at < limit) {
             let inside = at + 1..at + unit.length();
-            let inside = inside.filter(|at| !is_inside_run(bytes, *at));
-            starts.extend(inside.filter(|at| self.can_start(&units, *at)));
+            for at in inside.filter(|at| !is_inside_run(bytes, *at)) {
+                self.add_starts(read, at, &mut starts);
+            }
             at += unit.length();
         }
-        starts.retain(|start| *start < limit);
-        starts.sort_unstable();
-        starts.dedup();
+        starts.retain(|found| found.start < limit);
+        starts.sort_by_key(|found| found.start);
         starts
     }
 
-    fn can_start(&self, units: &[Option<Unit>], start: usize) -> bool {
-        Notation::ALL.into_iter().any(|notation| {
-            let units = Units::new(|at| *units.get(at)?, start, notation);
-            let units = units.map_while(|written| written.unit).take(MOST_UNITS);
+    /// Adds the patterns whose echoes can start at one position.
+    fn add_starts<'a>(
+        &'a self,
+        read: &impl Fn(usize) -> Option<Unit>,
+        start: usize,
+        starts: &mut Vec<Candidate<'a>>,
+    ) {
+        for notation in Notation::ALL {
+            let windows = &self.windows[notation as usize];
+            let longest = windows
+                .lengths
+                .iter()
+                .max()
+                .map_or(0, |length| *length as usize);
+            let units = Units::new(read, start, notation);
+            let units = units.map_while(|written| written.unit).take(longest);
             let hashes = units.scan(0, |hash, unit| {
                 *hash = self.append(*hash, unit);
                 Some(*hash)
             });
-            let windows = &self.windows[notation as usize];
-            (1..)
+            let found = (1..)
                 .zip(hashes)
-                .any(|(length, hash)| windows.contains(length, hash))
-        })
+                .filter_map(|(length, hash)| windows.find(length, hash));
+            starts.extend(found.map(|patterns| Candidate { start, patterns }));
+        }
     }
 
     fn append(&self, hash: u64, unit: u8) -> u64 {
@@ -112,11 +147,11 @@ impl Scanner {
     }
 }
 
-/// The hashes of the windows of one notation.
+/// The patterns of one notation, by the hashes of their windows.
 #[derive(Clone)]
 struct Windows {
     lengths: Vec<u32>,
-    hashes: HashSet<(u32, u64)>,
+    patterns: HashMap<(u32, u64), Vec<Arc<Pattern>>>,
     /// One bit for the first 16 bits of each hash, so that few hashes are looked up.
     filter: Box<[u64; 1 << 10]>,
 }
@@ -125,26 +160,32 @@ impl Default for Windows {
     fn default() -> Self {
         Self {
             lengths: Vec::new(),
-            hashes: HashSet::new(),
+            patterns: HashMap::new(),
             filter: Box::new([0; 1 << 10]),
         }
     }
 }
 
 impl Windows {
-    fn insert(&mut self, length: usize, hash: u64) {
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
+    fn insert(&mut self, pattern: Pattern, hash: u64) {
+        let length = u32::try_from(pattern.window).unwrap_or(u32::MAX);
         if !self.lengths.contains(&length) {
             self.lengths.push(length);
         }
-        self.hashes.insert((length, hash));
+        let patterns = self.patterns.entry((length, hash)).or_default();
+        if patterns.iter().all(|known| known.units != pattern.units) {
+            patterns.push(Arc::new(pattern));
+        }
         let (word, bit) = Self::position(hash);
         self.filter[word] |= bit;
     }
 
-    fn contains(&self, length: u32, hash: u64) -> bool {
+    fn find(&self, length: u32, hash: u64) -> Option<&[Arc<Pattern>]> {
         let (word, bit) = Self::position(hash);
-        self.filter[word] & bit != 0 && self.hashes.contains(&(length, hash))
+        if self.filter[word] & bit == 0 {
+            return None;
+        }
+        self.patterns.get(&(length, hash)).map(Vec::as_slice)
     }
 
     fn position(hash: u64) -> (usize, u64) {
@@ -157,9 +198,9 @@ impl Windows {
 struct Lane<'a> {
     scanner: &'a Scanner,
     windows: &'a Windows,
-    units: [u8; MOST_UNITS],
+    units: [u8; MOST_WINDOW],
     /// Where these units start in the text.
-    starts: [usize; MOST_UNITS],
+    starts: [usize; MOST_WINDOW],
     /// Number of units since the last interruption.
     count: usize,
     hashes: [u64; LENGTHS],
@@ -170,32 +211,35 @@ impl<'a> Lane<'a> {
         Self {
             scanner,
             windows: &scanner.windows[notation as usize],
-            units: [0; MOST_UNITS],
-            starts: [0; MOST_UNITS],
+            units: [0; MOST_WINDOW],
+            starts: [0; MOST_WINDOW],
             count: 0,
             hashes: [0; LENGTHS],
         }
     }
 
     /// Takes the next unit, and adds the starts of the windows that can be echoes.
-    fn push(&mut self, written: &WrittenUnit, starts: &mut Vec<usize>) {
+    fn push(&mut self, written: &WrittenUnit, starts: &mut Vec<Candidate<'a>>) {
         let Some(unit) = written.unit else {
             self.count = 0;
             self.hashes = [0; LENGTHS];
             return;
         };
-        let last = self.count % MOST_UNITS;
+        let last = self.count % MOST_WINDOW;
         self.starts[last] = written.start;
         self.count += 1;
         for (hash, length) in self.hashes.iter_mut().zip(&self.windows.lengths) {
             *hash = self.scanner.append(*hash, unit);
             let units = *length as usize;
             if self.count > units {
-                let gone = self.units[(self.count - units - 1) % MOST_UNITS];
+                let gone = self.units[(self.count - units - 1) % MOST_WINDOW];
                 *hash ^= self.scanner.table[usize::from(gone)].rotate_left(*length);
             }
-            if self.count >= units && self.windows.contains(*length, *hash) {
-                starts.push(self.starts[(self.count - units) % MOST_UNITS]);
+            if self.count >= units
+                && let Some(patterns) = self.windows.find(*length, *hash)
+            {
+                let start = self.starts[(self.count - units) % MOST_WINDOW];
+                starts.push(Candidate { start, patterns });
             }
         }
         self.units[last] = unit;
@@ -205,8 +249,8 @@ impl<'a> Lane<'a> {
     fn first_open(&self, last: &WrittenUnit) -> usize {
         match self.count {
             0 => last.end,
-            count if count < MOST_UNITS => self.starts[0],
-            count => self.starts[(count + 1) % MOST_UNITS],
+            count if count < MOST_WINDOW => self.starts[0],
+            count => self.starts[(count + 1) % MOST_WINDOW],
         }
     }
 }

@@ -7,7 +7,8 @@ use super::request::{Request, Words};
 use lango_core::{Caller, Inspection, Text, UserId};
 use lango_net::{Credentials, ProgramCredentials};
 use lango_secrets::{
-    Binding, BindingTarget, BoundSecret, SecretError, SecretStatus, UNLOCK_REASON, handle_in,
+    Binding, BindingTarget, BoundSecret, SecretError, SecretStatus, SecretUser, UNLOCK_REASON,
+    handle_in,
 };
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -251,7 +252,7 @@ impl Commands {
         let Some(access) = &self.inner.secrets else {
             return Ok(());
         };
-        let prepared = access.credentials(&caller.user, bound);
+        let prepared = access.credentials(&SecretUser::agent(caller), bound);
         let prepared = prepared.map_err(|error| {
             format!("the command was not run: its secrets cannot be prepared: {error}")
         })?;
@@ -293,7 +294,10 @@ impl Commands {
                 let Some(access) = &self.inner.secrets else {
                     continue;
                 };
-                let value = access.source().resolve(&caller.user, secret).await;
+                let value = access
+                    .source()
+                    .resolve(&SecretUser::agent(caller), secret)
+                    .await;
                 let value = value.map_err(|error| format!("the command was not run: {error}"))?;
                 if value.expose().contains(&0) {
                     return Err(format!(

@@ -4,7 +4,7 @@
 use super::{Finding, Mark};
 use crate::app::App;
 use crate::screen;
-use crate::vault::{Asking, Locked, Opening, VaultAccess};
+use crate::vault::{Asking, Locked, OWN_COMMAND, Opening, VaultAccess};
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
 use lango_secrets::BindingTarget;
@@ -32,7 +32,10 @@ pub(super) async fn examine(app: &App) -> Vec<Finding> {
                 let detail = "none (made with the first `lango secrets set`)".to_owned();
                 (Mark::Well, detail)
             }
-            Err(failure) => (Mark::Faulty, failure.to_string()),
+            Err(failure) => {
+                let failure = failure.with_command(OWN_COMMAND, access.command());
+                (Mark::Faulty, failure.to_string())
+            }
         };
         findings.push(Finding { name, mark, detail });
     }

@@ -47,7 +47,7 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
         let draft = completed.map_err(|problem| refuse_place(settings, &tool, problem))?;
         let binding = draft.build(&name).map_err(|error| {
             Failure::new(Exit::Usage, error.to_string())
-                .next(format!("lango secrets bind {name} --host api.example.com"))
+                .next("`lango secrets bind --help` shows the parts of a binding, with examples")
         })?;
         bindings.push(binding);
     }

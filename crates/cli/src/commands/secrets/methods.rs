@@ -151,7 +151,21 @@ fn new_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
     vault::new_passphrase()
 }
 
+/// Creates a key file. Refuses one in the working folder, where agents can read it.
 fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
+    let folder = path.parent().filter(|folder| *folder != Path::new(""));
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let workspace = Path::new(".").canonicalize();
+    if let (Ok(folder), Ok(workspace)) = (folder, workspace)
+        && folder.starts_with(workspace)
+    {
+        let message = format!(
+            "agents that work in this folder could read the key file {}",
+            path.display()
+        );
+        let next = "choose a path outside of the working folder, such as ~/.config/lango/vault.key";
+        return Err(Failure::new(Exit::Usage, message).next(next));
+    }
     Ok(UnlockSecret::KeyFile(key_file::create(path)?))
 }
 

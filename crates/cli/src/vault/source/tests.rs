@@ -102,9 +102,14 @@ async fn a_user_has_the_secrets_of_their_own_vault_and_no_others() {
     );
     assert!(vaults.bound(&ann, "mcp:x").await.unwrap().is_empty());
     assert!(vaults.bound(&bob, "exec").await.unwrap().is_empty());
-    let value = vaults.resolve(&ann, &bound(binding("exec"))).await.unwrap();
+    let value = vaults
+        .resolve(&SecretUser::from(&ann), &bound(binding("exec")))
+        .await
+        .unwrap();
     assert_eq!(value.expose(), b"value-of-ann");
-    let refused = vaults.resolve(&bob, &bound(binding("exec"))).await;
+    let refused = vaults
+        .resolve(&SecretUser::from(&bob), &bound(binding("exec")))
+        .await;
     assert!(matches!(refused, Err(SecretError::Unavailable { .. })));
     assert_eq!(
         fixture.masks.mask_text("is value-of-ann"),
@@ -135,7 +140,10 @@ async fn a_binding_that_was_removed_ends_at_once() {
     let own = fixture.create("ann", &["key"]).await;
     store(&own, "value-of-ann").await;
     let secret = bound(binding("exec"));
-    let refused = fixture.vaults.resolve(&ann, &secret).await;
+    let refused = fixture
+        .vaults
+        .resolve(&SecretUser::from(&ann), &secret)
+        .await;
     assert_eq!(
         refused.unwrap_err(),
         SecretError::NotBound {
@@ -143,12 +151,22 @@ async fn a_binding_that_was_removed_ends_at_once() {
         }
     );
     own.bind(&secret.name, &secret.binding).await.unwrap();
-    fixture.vaults.resolve(&ann, &secret).await.unwrap();
+    fixture
+        .vaults
+        .resolve(&SecretUser::from(&ann), &secret)
+        .await
+        .unwrap();
     let elsewhere = bound(binding("mcp:x"));
-    let refused = fixture.vaults.resolve(&ann, &elsewhere).await;
+    let refused = fixture
+        .vaults
+        .resolve(&SecretUser::from(&ann), &elsewhere)
+        .await;
     assert!(matches!(refused, Err(SecretError::NotBound { .. })));
     own.unbind(&secret.name, &secret.binding).await.unwrap();
-    let refused = fixture.vaults.resolve(&ann, &secret).await;
+    let refused = fixture
+        .vaults
+        .resolve(&SecretUser::from(&ann), &secret)
+        .await;
     assert!(matches!(refused, Err(SecretError::NotBound { .. })));
 }
 
@@ -162,10 +180,21 @@ async fn equal_uses_are_recorded_once_a_minute() {
         let secret = bound(binding(tool));
         own.bind(&secret.name, &secret.binding).await.unwrap();
         for _ in 0..50 {
-            fixture.vaults.resolve(&ann, &secret).await.unwrap();
+            fixture
+                .vaults
+                .resolve(&SecretUser::from(&ann), &secret)
+                .await
+                .unwrap();
         }
     }
     assert_eq!(fixture.uses("ann").await, 2);
+    let agent = SecretUser {
+        user: ann.clone(),
+        actor: Some("agent operator in session s_1".into()),
+    };
+    let secret = bound(binding("exec"));
+    fixture.vaults.resolve(&agent, &secret).await.unwrap();
+    assert_eq!(fixture.uses("ann").await, 3);
 }
 
 #[tokio::test]
@@ -180,7 +209,11 @@ async fn a_vault_that_nothing_unlocks_here_says_how_to_unlock_it() {
     own.bind(&secret.name, &secret.binding).await.unwrap();
     for refused in [
         fixture.vaults.bound(&ann, "exec").await.err(),
-        fixture.vaults.resolve(&ann, &secret).await.err(),
+        fixture
+            .vaults
+            .resolve(&SecretUser::from(&ann), &secret)
+            .await
+            .err(),
     ] {
         let text = refused.unwrap().to_string();
         assert!(text.contains("`vault.keyFile`"), "{text}");
@@ -195,10 +228,18 @@ async fn a_new_master_key_is_found_without_a_restart() {
     store(&own, "value-of-ann").await;
     let secret = bound(binding("exec"));
     own.bind(&secret.name, &secret.binding).await.unwrap();
-    fixture.vaults.resolve(&ann, &secret).await.unwrap();
+    fixture
+        .vaults
+        .resolve(&SecretUser::from(&ann), &secret)
+        .await
+        .unwrap();
     let key = key_file::read(&fixture.folder.path().join("key")).unwrap();
     own.rotate_master(vec![UnlockSecret::KeyFile(key)], &[])
         .await
         .unwrap();
-    fixture.vaults.resolve(&ann, &secret).await.unwrap();
+    fixture
+        .vaults
+        .resolve(&SecretUser::from(&ann), &secret)
+        .await
+        .unwrap();
 }

@@ -17,7 +17,7 @@ use lango_net::{
 };
 use lango_secrets::{
     Binding, BoundSecret, Masks, Origin, Placeholder, SecretError, SecretName, SecretSource,
-    SecretStatus, SecretValue,
+    SecretStatus, SecretUser, SecretValue,
 };
 use rcgen::{CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::pem::PemObject;
@@ -56,7 +56,7 @@ impl SecretSource for OneSecret {
 
     fn resolve<'a>(
         &'a self,
-        _: &'a UserId,
+        _: &'a SecretUser,
         _: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         self.resolved.fetch_add(1, Ordering::SeqCst);
@@ -138,7 +138,10 @@ impl World {
             resolved: AtomicUsize::new(0),
         });
         let access = SecretAccess::new(Arc::clone(&source) as _, Masks::default());
-        let program = access.credentials(&user, &source.bound).unwrap().unwrap();
+        let program = access
+            .credentials(&SecretUser::from(&user), &source.bound)
+            .unwrap()
+            .unwrap();
         let bundle = std::fs::read_to_string(&program.certificates).unwrap();
         let given = |name: &str| {
             let found = program.variables.iter().find(|(own, _)| own == name);

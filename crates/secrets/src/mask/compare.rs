@@ -1,0 +1,87 @@
+//! Compares a text with patterns.
+//!
+//! This goes block by block, [`BLOCK_BYTES`] of the value each, and compares every block as a whole: what is shown, and the
+//! time it takes, tell only whether all of a block is right.
+
+use super::pattern::Pattern;
+use super::reader::Unit;
+use super::units::Units;
+use std::sync::Arc;
+
+/// Number of bytes of a value that make an echo if the rest of it does not follow, as in a text that was cut.
+pub(super) const BLOCK_BYTES: usize = 64;
+
+/// A part of a text that is an echo.
+pub(super) struct Echo<'a> {
+    pub start: usize,
+    pub end: usize,
+    /// The text that replaces it.
+    pub replacement: &'a Arc<str>,
+}
+
+/// A position where an echo can start.
+pub(super) struct Candidate<'a> {
+    pub start: usize,
+    /// The patterns whose first units are there; all in one notation.
+    pub patterns: &'a [Arc<Pattern>],
+}
+
+impl<'a> Candidate<'a> {
+    /// Returns the longest echo that starts there; `read` returns the unit at a position.
+    pub fn echo(&self, read: &impl Fn(usize) -> Option<Unit>) -> Option<Echo<'a>> {
+        let notation = self.patterns.first()?.notation;
+        let units = Units::new(read, self.start, notation);
+        let mut text = Beginning {
+            rest: units.map_while(|written| Some((written.unit?, written.end))),
+            units: Vec::new(),
+            ends: Vec::new(),
+        };
+        let echoes = self.patterns.iter().filter_map(|pattern| {
+            let units = text.agreement(pattern);
+            Some(Echo {
+                start: self.start,
+                end: *text.ends.get(units.checked_sub(1)?)?,
+                replacement: &pattern.replacement,
+            })
+        });
+        echoes.max_by_key(|echo| echo.end)
+    }
+}
+
+/// The beginning of a text in one notation, as far as it was read.
+struct Beginning<R> {
+    rest: R,
+    units: Vec<u8>,
+    /// Where each unit ends.
+    ends: Vec<usize>,
+}
+
+impl<R: Iterator<Item = (u8, usize)>> Beginning<R> {
+    /// Returns the number of units in the blocks that agree with a pattern.
+    fn agreement(&mut self, pattern: &Pattern) -> usize {
+        let mut agreed = 0;
+        while agreed < pattern.units.len() {
+            let end = pattern.units.len().min(agreed + pattern.block);
+            let missing = end.saturating_sub(self.units.len());
+            for (unit, written_end) in self.rest.by_ref().take(missing) {
+                self.units.push(unit);
+                self.ends.push(written_end);
+            }
+            let Some(block) = self.units.get(agreed..end) else {
+                break;
+            };
+            if !is_equal(&pattern.units[agreed..end], block) {
+                break;
+            }
+            agreed = end;
+        }
+        agreed
+    }
+}
+
+/// Compares all units, whichever differ, so that the time is the same.
+fn is_equal(pattern: &[u8], text: &[u8]) -> bool {
+    let units = pattern.iter().zip(text);
+    let differences = units.fold(0, |all, (one, other)| all | (one ^ other));
+    std::hint::black_box(differences) == 0
+}

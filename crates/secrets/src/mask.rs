@@ -99,7 +99,7 @@ pub struct MaskStream {
     held: Vec<u8>,
     /// Number of held bytes that belong to an echo which was replaced already. Another echo can start in them.
     removed: usize,
-    /// The text that replaced the last echo.
+    /// The text that replaced the last echo, if nothing came after it.
     replacement: Option<Arc<str>>,
     echoes: u64,
 }
@@ -130,7 +130,10 @@ impl MaskStream {
         };
         let mut out = Vec::with_capacity(held.len());
         let copied = self.mask(&held, limit, is_end, &mut out);
-        out.extend_from_slice(&held[copied.min(limit)..limit]);
+        if copied < limit {
+            out.extend_from_slice(&held[copied..limit]);
+            self.replacement = None;
+        }
         self.removed = copied.saturating_sub(limit);
         held.drain(..limit);
         self.held = held;

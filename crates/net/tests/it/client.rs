@@ -6,7 +6,7 @@ use lango_net::header::{AUTHORIZATION, HeaderValue};
 use lango_net::{
     Check, Egress, EgressError, EgressLimits, Fetched, HeaderMap, Outgoing, Reason, Url,
 };
-use std::io::Write;
+use std::io::{Read, Write};
 use std::time::Duration;
 
 async fn get(egress: &Egress, text: &str) -> Result<Fetched, EgressError> {

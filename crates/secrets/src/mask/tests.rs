@@ -261,6 +261,20 @@ fn an_echo_that_starts_inside_another_one_is_removed_whole() {
 }
 
 #[test]
+fn each_echo_in_a_stream_is_named() {
+    let masks = masks("sk-live-0123456789");
+    for size in 1..30 {
+        let text = "a sk-live-0123456789 b sk-live-0123456789 c sk-live-0123456789";
+        let mut stream = masks.stream();
+        let pieces = text.as_bytes().chunks(size);
+        let mut masked: Vec<u8> = pieces.flat_map(|piece| stream.push(piece)).collect();
+        masked.extend(stream.finish());
+        let expected = "a [secret KEY] b [secret KEY] c [secret KEY]";
+        assert_eq!(String::from_utf8(masked).unwrap(), expected, "{size}");
+    }
+}
+
+#[test]
 fn a_value_that_was_read_in_another_character_set_is_masked() {
     let value = "wu2YüZDO-GTkq1W";
     let masks = masks(value);

@@ -25,6 +25,7 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
         given.push(new_passphrase(secrets)?);
     }
     if let Some(path) = &arguments.key_file {
+        refuse_visible(secrets, path)?;
         given.push(new_key_file(path)?);
     }
     if given.is_empty() {
@@ -108,6 +109,9 @@ async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failu
         return Err(Failure::new(Exit::Usage, message)
             .next("lango secrets methods add --passphrase, --key-file PATH or --keyring"));
     }
+    if let Some(path) = &arguments.key_file {
+        refuse_visible(secrets, path)?;
+    }
     let open = secrets.access.open(Asking::Allowed).await?;
     if arguments.passphrase {
         let id = open.add_method(new_passphrase(secrets)?).await?;
@@ -151,21 +155,25 @@ fn new_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
     vault::new_passphrase()
 }
 
-/// Creates a key file. Refuses one in the working folder, where agents can read it.
-fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
+/// Refuses a key file in the working folder, where agents can read it. The one of `vault.keyFile` is hidden from them.
+fn refuse_visible(secrets: &Secrets, path: &Path) -> Result<(), Failure> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new(".")).canonicalize();
-    let workspace = Path::new(".").canonicalize();
-    if let (Ok(folder), Ok(workspace)) = (folder, workspace)
-        && folder.starts_with(workspace)
-    {
-        let message = format!(
-            "agents that work in this folder could read the key file {}",
-            path.display()
-        );
-        let next = "choose a path outside of the working folder, such as ~/.config/lango/vault.key";
-        return Err(Failure::new(Exit::Usage, message).next(next));
+    let workspace = secrets.surroundings.cwd.canonicalize();
+    let (Ok(folder), Ok(workspace)) = (folder, workspace) else {
+        return Ok(());
+    };
+    let is_configured = secrets.access.key_file.as_deref() == Some(path);
+    if is_configured || !folder.starts_with(workspace) {
+        return Ok(());
     }
+    let path = path.display();
+    let message = format!("agents that work in this folder could read the key file {path}");
+    let next = "choose a path outside of the working folder, such as ~/.config/lango/vault.key";
+    Err(Failure::new(Exit::Usage, message).next(next))
+}
+
+fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
     Ok(UnlockSecret::KeyFile(key_file::create(path)?))
 }
 

@@ -4,7 +4,7 @@
 //! [router](AgentServer::router) is an ordinary axum router: put the middleware that checks tokens around it, and let that
 //! leave an `Extension<UserId>` in each request.
 //!
-//! One `SendMessage` that opens a task and waits for its end:
+//! The path of a blocking `SendMessage` that creates a task:
 //!
 //! 1. `jsonrpc::answer` (or `http_json::answer`) receives it, and `request::read` validates it as an `Operation`.
 //! 2. `operations::send` creates a `Task`, starts its actor (`Shared::open`) with a `Request`, and gets a `Subscription`.

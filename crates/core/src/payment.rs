@@ -243,7 +243,7 @@ pub struct NewTransaction {
     pub signed: SignedTransaction,
     /// The next account nonce that [`PaymentStore::payment_account`] returned. The store applies the change only if that is
     /// still the next nonce, and then sets the next nonce to `signed.nonce + 1`. So every nonce in use has a stored
-    /// transaction. `None` replaces the transaction of the payment and keeps its nonce.
+    /// transaction. `None` means that `signed` replaces the payment's earlier transaction and reuses its nonce.
     pub expected_next: Option<u64>,
 }
 

@@ -46,8 +46,8 @@ pub enum BindingTarget {
     Field {
         /// The name of the argument.
         field: Text,
-        /// The only origin that may receive the value. `None` only in bindings of earlier versions, which named a tool of an
-        /// MCP server without the server; nothing resolves them.
+        /// The only origin that may receive the value. `None` occurs only in bindings that older versions of lango stored for
+        /// MCP tools; lango ignores those.
         origin: Option<Origin>,
     },
     /// An argument of a tool of an MCP server. The argument must be exactly `secret:NAME`.
@@ -59,7 +59,7 @@ pub enum BindingTarget {
     },
 }
 
-/// A tool of an MCP server. Names that models see are not enough: two servers can have tools with the same one.
+/// A tool of an MCP server. The name that models see does not identify it, because tools of two servers can share a name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerToolId {
     /// The configured id of the server.

@@ -21,6 +21,8 @@ pub use field::{FieldTool, field_binding, handle_in, secret_handle};
 pub use mask::{LEAST_MASKED_BYTES, MaskStream, MaskText, Masks};
 pub use name::{InvalidName, SecretName};
 pub use placeholder::Placeholder;
-pub use source::{BoundSecret, SecretError, SecretSource, SecretStatus, SecretUser, UNLOCK_REASON};
+pub use source::{
+    BoundSecret, SecretError, SecretSource, SecretStatus, SecretUser, UNLOCK_REASON, agent_actor,
+};
 pub use unresolved::UnresolvedTool;
 pub use value::{MOST_SECRET_BYTES, SecretValue};

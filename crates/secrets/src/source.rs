@@ -28,12 +28,16 @@ pub struct SecretUser {
 impl SecretUser {
     /// An agent of a session.
     pub fn agent(caller: &Caller) -> Self {
-        let actor = format!("agent {} in session {}", caller.agent, caller.session);
         Self {
             user: caller.user.clone(),
-            actor: Some(actor.into()),
+            actor: Some(agent_actor(caller)),
         }
     }
+}
+
+/// Returns the actor of an agent's call in the audit log.
+pub fn agent_actor(caller: &Caller) -> Text {
+    format!("agent {} in session {}", caller.agent, caller.session).into()
 }
 
 impl From<&UserId> for SecretUser {

@@ -80,7 +80,7 @@ impl OpenVault {
         }
     }
 
-    /// Returns the same vault for another actor in the audit log.
+    /// Returns a handle to this vault that logs its uses under another actor.
     pub fn acting_as(&self, actor: Text) -> Self {
         Self {
             vault: self.vault.acting_as(actor),

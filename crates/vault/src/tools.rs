@@ -17,6 +17,7 @@ use lango_core::{
 };
 use lango_secrets::{
     Binding, BindingTarget, SecretError, SecretName, SecretValue, ServerToolId, UNLOCK_REASON,
+    agent_actor,
 };
 use std::sync::Arc;
 
@@ -246,8 +247,7 @@ async fn opened(
 ) -> Result<OpenVault, ToolError> {
     let open = provider.open(&caller.user).await;
     let open = open.map_err(|error| ToolError::trusted(error.to_string()))?;
-    let actor = format!("agent {} in session {}", caller.agent, caller.session);
-    Ok(open.acting_as(actor.into()))
+    Ok(open.acting_as(agent_actor(caller)))
 }
 
 fn name(text: &str) -> Result<SecretName, ToolError> {

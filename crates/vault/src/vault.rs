@@ -62,7 +62,7 @@ impl Vault {
         &self.parts.owner
     }
 
-    /// Returns a handle of the same vault for another actor in the audit log.
+    /// Returns a handle to this vault that logs its uses under another actor.
     pub(crate) fn acting_as(&self, actor: Text) -> Self {
         Self::new(VaultParts {
             actor,

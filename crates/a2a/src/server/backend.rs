@@ -67,16 +67,16 @@ pub trait AgentBackend: Send + Sync + 'static {
     }
 }
 
-/// What the agent knows of a task that does not run in this process.
+/// The agent's view of a task that is not running in this process.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentStatus {
-    /// Another process is at work on it, or the agent cannot tell now: the task stays as it is.
+    /// Another process is running it, or the agent cannot tell right now. The task stays as it is.
     Busy,
     /// The agent has not started it.
     Unknown,
-    /// The agent has started it, and no process is at work on it.
+    /// The agent started it, and no process is running it now.
     Interrupted,
-    /// What became of it, in order; nothing if it is as it was.
+    /// The reports that bring the task up to date, in order; empty if nothing changed.
     Changed(Vec<Report>),
 }
 
@@ -85,18 +85,18 @@ pub enum AgentStatus {
 pub enum RunCause {
     /// The message opened the task.
     NewTask,
-    /// A run for this message started before, maybe in another process, and did not finish. The agent knows how far it came.
+    /// An earlier run for this message was interrupted, possibly in another process. The agent resumes from its own log.
     Resumed,
-    /// The task waited, and this is a message to it.
+    /// The client sent a message to a task that was waiting for one.
     FollowUp,
 }
 
 /// How a run returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunResult {
-    /// It has reported how the task is. If it has not, the agent is asked.
+    /// The run reported the task's status. If it did not, the server asks the agent for it.
     Reported,
-    /// It cannot be done now, or not here: the task stays at work, and this or another replica resumes it later.
+    /// The work cannot be done now, or not on this replica. The task stays `working`, and a replica resumes it later.
     Deferred,
 }
 

@@ -33,18 +33,18 @@ pub(super) enum Scope {
     Stale,
 }
 
-/// What is known from one scan to the next.
+/// State carried from one scan to the next.
 #[derive(Debug, Default)]
 pub(super) struct ScanState {
-    /// Where the next scan continues; at the beginning without it.
+    /// Cursor of the next scan; `None` starts at the oldest task.
     after: Option<(Timestamp, Text)>,
-    /// The revisions seen in this pass through all tasks, and in the pass before.
+    /// Revisions seen in this pass over all tasks, and in the previous one.
     seen: HashMap<Text, SeenRevision>,
     seen_before: HashMap<Text, SeenRevision>,
     damaged: HashSet<Text>,
 }
 
-/// A revision of a task, and since when it has been the last.
+/// The newest known revision of a task, and when it was first seen.
 #[derive(Debug, Clone, Copy)]
 struct SeenRevision {
     revision: u64,

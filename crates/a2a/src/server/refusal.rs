@@ -157,7 +157,8 @@ impl Refusal {
         self.kind.codes().http
     }
 
-    /// Returns the HTTP status over JSON-RPC: 200 where the error object is the answer, another where no call was read.
+    /// Returns the HTTP status of a JSON-RPC response: 200 for errors of a call, another one if the server refused the
+    /// request before it read a call.
     pub fn rpc_status(&self) -> StatusCode {
         match self.kind {
             Kind::TooLarge

@@ -202,7 +202,7 @@ async fn store(
     Ok(())
 }
 
-/// Says which settings are missing before agents can pay with a wallet.
+/// Prints the settings that are still missing before agents can pay with this wallet.
 fn say_next_steps(source: &Source<'_>, name: &SecretName) {
     let settings = &source.loaded.settings.payment;
     let file = source.loaded.paths.user_file.display();

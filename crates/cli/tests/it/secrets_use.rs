@@ -77,6 +77,30 @@ fn an_expired_key_is_refused_with_its_day() {
 }
 
 #[test]
+fn the_key_of_a_wallet_is_never_sent_to_a_service() {
+    let provider = Provider::new(vec![say("Hi.")]);
+    let lango = with_model(&provider);
+    run(&lango, &["payments", "wallet", "create", "MODEL_KEY"]).ok();
+    let ran = run(&lango, &["run", "hello"]);
+    assert_ne!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.stderr.contains("stays inside lango"), "{ran:#?}");
+    assert!(provider.server.requests().is_empty());
+}
+
+#[test]
+fn a_new_key_file_in_the_working_folder_is_refused() {
+    let lango = Lango::new();
+    set(&lango, "KEY", "value").ok();
+    for path in ["vault.key", "./vault.key"] {
+        run(&lango, &["secrets", "methods", "add", "--key-file", path]).refused(
+            2,
+            &["could read the key file", "outside of the working folder"],
+        );
+    }
+    assert!(!lango.workspace().join("vault.key").exists());
+}
+
+#[test]
 fn an_untrusted_project_names_neither_a_secret_nor_a_key_file() {
     let provider = Provider::new(vec![say("Hi.")]);
     let lango = Lango::new();

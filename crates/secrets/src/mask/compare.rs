@@ -1,14 +1,14 @@
-//! Compares a text with patterns.
+//! Compares a text with patterns, one block of [`BLOCK_BYTES`] of the value at a time.
 //!
-//! This goes block by block, [`BLOCK_BYTES`] of the value each, and compares every block as a whole: what is shown, and the
-//! time it takes, tell only whether all of a block is right.
+//! A block is compared in constant time and matches as a whole or not at all. So neither the output nor the timing reveals
+//! how much of a guessed block is right.
 
 use super::pattern::Pattern;
 use super::reader::Unit;
 use super::units::Units;
 use std::sync::Arc;
 
-/// Number of bytes of a value that make an echo if the rest of it does not follow, as in a text that was cut.
+/// Block size in bytes of the value. A truncated echo of a longer value is masked up to its last full block.
 pub(super) const BLOCK_BYTES: usize = 64;
 
 /// A part of a text that is an echo.

@@ -34,7 +34,7 @@ impl Reporter {
         self.report(Report::Artifact(chunk)).await
     }
 
-    /// Asks the client for a message. The run should return then.
+    /// Sets the task to `input-required`. Return from the run afterwards; the client's reply starts a new one.
     pub async fn ask(&self, message: impl Into<StatusMessage>) -> Result<(), ReportError> {
         self.report(Report::InputRequired(message.into())).await
     }

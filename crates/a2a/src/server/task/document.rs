@@ -53,7 +53,7 @@ pub(in crate::server) fn is_settled(state: &TaskState) -> bool {
 }
 
 impl TaskDocument {
-    /// Creates a task for its first message.
+    /// Creates a submitted task that holds its first message.
     pub fn open(
         id: String,
         context: String,

@@ -113,27 +113,27 @@ impl LoadError {
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum RunEnd {
-    /// It returned, and has reported how the task is; if it has not, the agent is asked.
+    /// It returned after reporting the task's status. If it did not report, the server asks the agent.
     Returned,
-    /// It returned without a result: another replica or a later run resumes the task.
+    /// It returned without a result. A replica resumes the task later.
     Deferred,
     Panicked,
-    /// It did not return in time after it was told to stop.
+    /// It was told to stop and did not return in time.
     Aborted,
 }
 
-/// Timers of a task. How long each takes is the driver's business.
+/// Timers of a task. The driver sets their durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::server) enum Timer {
-    /// Changes that are published and not stored must be stored.
+    /// When to store changes that subscribers have already seen.
     Write,
-    /// The run must have returned.
+    /// When to abort a run that was told to stop.
     RunDeadline,
-    /// The agent is asked again what became of the task.
+    /// When to ask the agent for the task's status again.
     Poll,
-    /// The store is read again for what another replica does.
+    /// When to read what another replica has stored.
     Follow,
-    /// Another replica must have cancelled the task.
+    /// When to give up waiting for another replica to cancel the task.
     CancelDeadline,
 }
 

@@ -145,7 +145,7 @@ impl Task {
         }
     }
 
-    /// Undoes a status that will not be stored.
+    /// Restores the document when a pending status write is dropped, and tells the reporter that the task is over.
     fn undo(&mut self, write: Write) {
         if let Write::Status(status) = write {
             self.document.restore(status.mark);

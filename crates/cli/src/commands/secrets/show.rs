@@ -52,7 +52,7 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
     refuse_changes(problems)
 }
 
-/// Says that something was shown without the key that would authenticate it.
+/// Formats the warning that `shown` was read from a locked vault, so lango could not verify it.
 fn unchecked(locked: &Locked, shown: &str) -> String {
     let problems = locked.problems.iter();
     let problems: String = problems.map(|problem| format!(" ({problem})")).collect();

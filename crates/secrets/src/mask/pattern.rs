@@ -16,6 +16,9 @@ const SEGMENT_BYTES: usize = 512;
 
 const OVERLAP_BYTES: usize = 16;
 
+/// Minimum length of a word that is masked on its own.
+const LEAST_WORD: usize = 24;
+
 /// Number of bytes of a value that the search looks for.
 const WINDOW_BYTES: usize = 16;
 
@@ -167,6 +170,12 @@ pub(super) fn segments(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     let last = value.len().saturating_sub(SEGMENT_BYTES);
     let starts = (0..last).step_by(step).chain([last]);
     starts.map(|start| &value[start..value.len().min(start + SEGMENT_BYTES)])
+}
+
+/// Returns the long words of a value that has several: the lines of a PEM key are found however they are indented and ended.
+pub(super) fn long_words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let words = value.split(u8::is_ascii_whitespace);
+    words.filter(move |word| (LEAST_WORD..value.len()).contains(&word.len()))
 }
 
 /// The value without escapes, as a text with its echo is read. An escape that is open at its end is left out, as what

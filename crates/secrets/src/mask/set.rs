@@ -3,7 +3,7 @@
 
 use super::boundary::Shape;
 use super::compare::Echo;
-use super::pattern::{Notation, Pattern, segments};
+use super::pattern::{Notation, Pattern, long_words, segments};
 use super::scan::Scanner;
 use crate::value::SecretValue;
 use std::ops::Range;
@@ -36,7 +36,8 @@ impl MaskSet {
     pub fn insert(&mut self, name: &str, value: &[u8]) {
         self.values.push(Arc::new(SecretValue::new(value)));
         let replacement = format!("[secret {name}]").into();
-        for segment in segments(value) {
+        let words = long_words(value).flat_map(segments);
+        for segment in segments(value).chain(words) {
             for pattern in Pattern::all(segment, &replacement) {
                 if pattern.notation == Notation::Plain {
                     self.shape.extend(segment, &pattern.units);

@@ -145,6 +145,26 @@ fn a_plain_value_is_masked_in_utf16() {
 }
 
 #[test]
+fn the_lines_of_a_key_are_masked_however_they_are_indented_and_ended() {
+    let body = STANDARD.encode((1..=125).rev().collect::<Vec<u8>>());
+    let lines = [&body[..64], &body[64..128], &body[128..]];
+    let (begin, end) = ("-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----");
+    let masks = masks(&format!("{begin}\n{}\n{end}\n", lines.join("\n")));
+    let crlf = format!("{begin}\r\n{}\r\n{end}", lines.join("\r\n"));
+    let indented = format!("key: |\n    {begin}\n    {}\n", lines.join("\n    "));
+    let quoted = format!("> {}", lines.join("\n> "));
+    let encoded = STANDARD.encode(&crlf);
+    for text in [crlf.clone(), indented, quoted, json(&crlf), encoded] {
+        let masked = masks.mask_text(&text);
+        for line in lines {
+            assert!(!masked.contains(&line[..16]), "{masked}");
+        }
+        assert!(masked.contains("[secret "), "{masked}");
+    }
+    assert_eq!(masks.mask_text(begin), begin);
+}
+
+#[test]
 fn other_text_stays_as_it_is() {
     let masks = masks(VALUE);
     for text in [

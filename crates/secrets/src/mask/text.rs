@@ -4,7 +4,7 @@ use super::{MaskStream, Masks};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// Masks text that arrives in pieces.
+/// Masks text that arrives in pieces. Bytes that are not UTF-8 become `�` after they were compared.
 #[derive(Debug)]
 pub struct MaskText {
     stream: MaskStream,
@@ -14,8 +14,8 @@ pub struct MaskText {
 
 impl MaskText {
     /// Takes the next piece, and returns the text that is decided.
-    pub fn push(&mut self, text: &str) -> String {
-        let bytes = self.stream.push(text.as_bytes());
+    pub fn push(&mut self, piece: impl AsRef<[u8]>) -> String {
+        let bytes = self.stream.push(piece.as_ref());
         self.rest.extend(bytes);
         let whole = match std::str::from_utf8(&self.rest) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),

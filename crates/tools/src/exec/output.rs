@@ -88,13 +88,12 @@ impl Output {
 
     /// Adds what a command printed. Writing goes to the system's memory first, so it is done on the spot.
     pub(crate) fn push(&self, printed: &[u8]) {
-        let text = visible(printed);
         let mut state = self.state();
         let text = match &mut state.mask {
-            Some(mask) => mask.push(&text),
-            None => text,
+            Some(mask) => mask.push(printed).into(),
+            None => String::from_utf8_lossy(printed),
         };
-        state.add(&text, self.most_bytes);
+        state.add(&visible(&text), self.most_bytes);
     }
 
     /// Says that nothing more comes.
@@ -102,7 +101,7 @@ impl Output {
         let mut state = self.state();
         if let Some(mut mask) = state.mask.take() {
             let rest = mask.finish();
-            state.add(&rest, self.most_bytes);
+            state.add(&visible(&rest), self.most_bytes);
         }
         if state.dropped_bytes > 0 {
             let tail = std::mem::take(&mut state.dropped_tail);
@@ -226,9 +225,8 @@ impl State {
     }
 }
 
-/// Text in which everything is seen: bytes that are not UTF-8 are `�`, control characters have their signs (`␛`).
-fn visible(printed: &[u8]) -> String {
-    let text = String::from_utf8_lossy(printed);
+/// Shows control characters by their signs (`␛`).
+fn visible(text: &str) -> String {
     let sign = |c: char| match c {
         '\n' | '\t' => c,
         '\u{7f}' => '␡',

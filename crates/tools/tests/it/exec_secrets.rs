@@ -92,6 +92,11 @@ fn what_a_program_prints_is_masked_before_it_is_stored() {
     );
     let text = bench.text("exec", json!({ "command": script }));
     assert!(text.contains("é [secret AWS] ü"), "{text}");
+    // The bytes are compared before they are shown as text.
+    let script = format!("printf 'is {VALUE}\\n\\377' | iconv -f LATIN1 -t UTF-16LE");
+    let text = bench.text("exec", json!({ "command": script }));
+    assert!(text.contains("[secret AWS]"), "{text}");
+    assert!(!text.contains(&VALUE.replace("", "␀")[3..12]), "{text}");
 }
 
 #[test]

@@ -43,7 +43,6 @@ pub use hyper::header::{self, HeaderMap, HeaderValue};
 pub use limits::EgressLimits;
 pub use proxy::{
     Credentials, HostList, ProgramCredentials, Proxy, ProxyHandle, ProxyOptions, SecretAccess,
-    SessionCa,
 };
 pub use resolver::{Resolver, SystemResolver};
 pub use rules::EgressRules;

@@ -17,7 +17,6 @@ mod tunnel;
 
 pub use credentials::Credentials;
 pub use secret_access::{ProgramCredentials, SecretAccess};
-pub use session_ca::SessionCa;
 
 use crate::budget::Budget;
 use crate::destination::Destination;

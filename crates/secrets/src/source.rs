@@ -3,7 +3,7 @@
 use crate::binding::Binding;
 use crate::name::SecretName;
 use crate::value::SecretValue;
-use lango_core::{BoxFuture, Caller, Text, UserId};
+use lango_core::{BoxFuture, Caller, SessionId, Text, UserId};
 use std::fmt;
 use std::sync::Arc;
 
@@ -21,6 +21,8 @@ pub struct BoundSecret {
 pub struct SecretUser {
     /// The user whose vault has the secret.
     pub user: UserId,
+    /// The session that it is for; `None` if it is for all of them.
+    pub session: Option<SessionId>,
     /// The actor in the audit log; `None` for lango itself.
     pub actor: Option<Text>,
 }
@@ -30,6 +32,7 @@ impl SecretUser {
     pub fn agent(caller: &Caller) -> Self {
         Self {
             user: caller.user.clone(),
+            session: Some(caller.session.clone()),
             actor: Some(agent_actor(caller)),
         }
     }
@@ -44,6 +47,7 @@ impl From<&UserId> for SecretUser {
     fn from(user: &UserId) -> Self {
         Self {
             user: user.clone(),
+            session: None,
             actor: None,
         }
     }

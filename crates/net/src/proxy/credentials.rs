@@ -65,7 +65,7 @@ impl fmt::Debug for Credentials {
 
 impl Credentials {
     /// Takes those of a user's bound secrets that go into headers; `None` if there are none.
-    pub fn new(
+    pub(super) fn new(
         by: SecretUser,
         source: Arc<dyn SecretSource>,
         bound: &[BoundSecret],

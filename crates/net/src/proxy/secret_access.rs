@@ -2,12 +2,12 @@
 
 use super::credentials::Credentials;
 use super::session_ca::SessionCa;
+use lango_core::{SessionId, UserId};
 use lango_secrets::{BoundSecret, Masks, SecretSource, SecretUser};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use tempfile::NamedTempFile;
 
 /// Environment variables from which programs take the file of the certificates that they trust.
 const CERTIFICATE_VARIABLES: [&str; 14] = [
@@ -27,20 +27,19 @@ const CERTIFICATE_VARIABLES: [&str; 14] = [
     "NIX_SSL_CERT_FILE",
 ];
 
-/// The access of this process's sandboxed programs to secrets. Clones share the certificate authority.
+/// Maximum number of sessions whose certificate authority is kept for their next program.
+const MOST_AUTHORITIES: usize = 64;
+
+/// The access of this process's sandboxed programs to secrets. Clones share the certificate authorities.
 #[derive(Debug, Clone)]
 pub struct SecretAccess {
     source: Arc<dyn SecretSource>,
     masks: Masks,
-    certificates: Arc<Mutex<Option<Certificates>>>,
+    /// The authorities of sessions, and of programs that serve all sessions of a user. The last used one is at the end.
+    authorities: Arc<Mutex<VecDeque<OwnedAuthority>>>,
 }
 
-#[derive(Debug)]
-struct Certificates {
-    ca: Arc<SessionCa>,
-    /// Deleted with the last clone of the access.
-    file: NamedTempFile,
-}
+type OwnedAuthority = ((UserId, Option<SessionId>), Arc<SessionCa>);
 
 /// What one program gets: the credentials for its proxy, variables, and a file that it must be able to read.
 #[derive(Debug, Clone)]
@@ -49,17 +48,17 @@ pub struct ProgramCredentials {
     pub credentials: Credentials,
     /// Environment variables with the placeholders and the path of the certificates.
     pub variables: Vec<(String, String)>,
-    /// The file with the certificates. The program must not be able to write it.
+    /// The file with the certificates, which exists as long as the credentials. The program must not be able to write it.
     pub certificates: PathBuf,
 }
 
 impl SecretAccess {
-    /// Creates the access. The certificate authority is created when it is first needed.
+    /// Creates the access. A session gets its certificate authority when it first needs one.
     pub fn new(source: Arc<dyn SecretSource>, masks: Masks) -> Self {
         Self {
             source,
             masks,
-            certificates: Arc::default(),
+            authorities: Arc::default(),
         }
     }
 
@@ -83,7 +82,8 @@ impl SecretAccess {
         if !bound.iter().any(is_header) {
             return Ok(None);
         }
-        let (ca, certificates) = self.certificates()?;
+        let ca = self.authority(by)?;
+        let certificates = ca.bundle_path().to_owned();
         let (source, masks) = (Arc::clone(&self.source), self.masks.clone());
         let Some(credentials) = Credentials::new(by.clone(), source, bound, masks, ca) else {
             return Ok(None);
@@ -98,45 +98,22 @@ impl SecretAccess {
         }))
     }
 
-    fn certificates(&self) -> io::Result<(Arc<SessionCa>, PathBuf)> {
-        let mut certificates = self
-            .certificates
+    fn authority(&self, by: &SecretUser) -> io::Result<Arc<SessionCa>> {
+        let owner = (by.user.clone(), by.session.clone());
+        let mut authorities = self
+            .authorities
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // The file may be gone: programs that clean temporary folders do not know it.
-        if let Some(known) = certificates
-            .as_ref()
-            .filter(|known| known.file.path().exists())
-        {
-            return Ok((Arc::clone(&known.ca), real(known.file.path())?));
-        }
-        let ca = match certificates.take() {
-            Some(known) => known.ca,
+        let known = authorities.iter().position(|(known, _)| *known == owner);
+        let known = known.and_then(|at| authorities.remove(at));
+        let ca = match known.filter(|(_, ca)| ca.has_bundle()) {
+            Some((_, ca)) => ca,
             None => Arc::new(SessionCa::new()?),
         };
-        let file = write_bundle(&ca)?;
-        let path = real(file.path())?;
-        *certificates = Some(Certificates {
-            ca: Arc::clone(&ca),
-            file,
-        });
-        Ok((ca, path))
+        if authorities.len() >= MOST_AUTHORITIES {
+            authorities.pop_front();
+        }
+        authorities.push_back((owner, Arc::clone(&ca)));
+        Ok(ca)
     }
-}
-
-/// Writes the certificates to a file that sandboxed programs can read. It contains nothing secret.
-fn write_bundle(ca: &SessionCa) -> io::Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new()
-        .prefix("lango-certificates-")
-        .suffix(".pem")
-        .tempfile()?;
-    file.write_all(ca.bundle().as_bytes())?;
-    file.flush()?;
-    let permissions = std::fs::Permissions::from_mode(0o444);
-    file.as_file().set_permissions(permissions)?;
-    Ok(file)
-}
-
-fn real(path: &Path) -> io::Result<PathBuf> {
-    path.canonicalize()
 }

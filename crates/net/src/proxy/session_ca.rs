@@ -1,7 +1,7 @@
-//! The certificate authority of a process: the proxy signs certificates with it for the hosts whose TLS it terminates.
+//! The certificate authority of a session: the proxy signs certificates with it for the hosts whose TLS it terminates.
 //!
-//! The keys exist only in memory. Sandboxed programs get the certificate in a bundle with the system's roots; nothing
-//! else trusts it.
+//! The keys exist only in memory. Sandboxed programs get the certificate in a file with the system's roots; nothing else
+//! trusts it.
 
 use crate::destination::Host;
 use base64::Engine as _;
@@ -13,10 +13,13 @@ use rcgen::{
 use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use std::collections::HashMap;
-use std::fmt::{self, Write};
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt::{self, Write as _};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
+use tempfile::NamedTempFile;
 
 /// Maximum number of hosts with a cached certificate.
 const MOST_HOSTS: usize = 512;
@@ -27,9 +30,21 @@ const VALIDITY: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Characters per line of a certificate in PEM.
 const PEM_LINE: usize = 64;
 
-/// A certificate authority whose keys are in memory only.
-pub struct SessionCa {
+/// The certificates that the system trusts, in PEM.
+static SYSTEM_ROOTS: LazyLock<String> = LazyLock::new(|| {
+    let mut roots = String::new();
+    for certificate in rustls_native_certs::load_native_certs().certs {
+        push_pem(&mut roots, &certificate);
+    }
+    roots
+});
+
+/// A certificate authority whose keys are in memory only, and the file of what its programs trust.
+pub(super) struct SessionCa {
     issuer: CertifiedIssuer<'static, KeyPair>,
+    /// Deleted with the authority.
+    bundle: NamedTempFile,
+    bundle_path: PathBuf,
     /// The key of all certificates for hosts.
     host_key: KeyPair,
     hosts: Mutex<HashMap<Host, Arc<ServerConfig>>>,
@@ -48,25 +63,29 @@ impl SessionCa {
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate().map_err(io::Error::other)?;
+        let issuer = CertifiedIssuer::self_signed(params, key).map_err(io::Error::other)?;
+        let bundle = write_bundle(issuer.der())?;
         Ok(Self {
-            issuer: CertifiedIssuer::self_signed(params, key).map_err(io::Error::other)?,
+            bundle_path: bundle.path().canonicalize()?,
+            bundle,
+            issuer,
             host_key: KeyPair::generate().map_err(io::Error::other)?,
             hosts: Mutex::default(),
         })
     }
 
-    /// Returns the certificates that sandboxed programs may trust, in PEM: the system's roots and this authority.
-    pub fn bundle(&self) -> String {
-        let system = rustls_native_certs::load_native_certs().certs;
-        let mut bundle = String::new();
-        for certificate in system.iter().chain([self.issuer.der()]) {
-            push_pem(&mut bundle, certificate);
-        }
-        bundle
+    /// Returns the file with the certificates that sandboxed programs may trust: the system's roots and this authority.
+    pub fn bundle_path(&self) -> &Path {
+        &self.bundle_path
+    }
+
+    /// Returns whether that file is still there: programs that clean temporary folders do not know it.
+    pub fn has_bundle(&self) -> bool {
+        self.bundle.path().exists()
     }
 
     /// Returns the TLS settings of a server that presents a certificate for a host.
-    pub(super) fn server_config(&self, host: &Host) -> io::Result<Arc<ServerConfig>> {
+    pub fn server_config(&self, host: &Host) -> io::Result<Arc<ServerConfig>> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(config) = hosts.get(host) {
             return Ok(Arc::clone(config));
@@ -115,6 +134,21 @@ fn parameters(name: &str) -> io::Result<CertificateParams> {
     params.not_before = (now - AGE).into();
     params.not_after = (now + VALIDITY - AGE).into();
     Ok(params)
+}
+
+/// Writes the certificates to a file that sandboxed programs can read. It contains nothing secret.
+fn write_bundle(authority: &CertificateDer<'_>) -> io::Result<NamedTempFile> {
+    let mut bundle = SYSTEM_ROOTS.clone();
+    push_pem(&mut bundle, authority);
+    let mut file = tempfile::Builder::new()
+        .prefix("lango-certificates-")
+        .suffix(".pem")
+        .tempfile()?;
+    file.write_all(bundle.as_bytes())?;
+    file.flush()?;
+    let permissions = std::fs::Permissions::from_mode(0o444);
+    file.as_file().set_permissions(permissions)?;
+    Ok(file)
 }
 
 fn push_pem(bundle: &mut String, certificate: &CertificateDer<'_>) {

@@ -190,6 +190,7 @@ async fn equal_uses_are_recorded_once_a_minute() {
     assert_eq!(fixture.uses("ann").await, 2);
     let agent = SecretUser {
         user: ann.clone(),
+        session: None,
         actor: Some("agent operator in session s_1".into()),
     };
     let secret = bound(binding("exec"));

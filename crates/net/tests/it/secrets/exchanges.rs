@@ -3,6 +3,10 @@
 use super::world::{VALUE, World, talk};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use lango_core::{SessionId, UserId};
+use lango_net::ProgramCredentials;
+use lango_secrets::SecretUser;
+use std::fs;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn get(path: &str, header: &str) -> String {
@@ -195,4 +199,35 @@ async fn compressed_responses_arrive_decoded() {
         answer.starts_with("HTTP/1.1 502") && answer.contains("`br`"),
         "{answer}"
     );
+}
+
+#[tokio::test]
+async fn each_session_has_its_own_certificate_authority() {
+    let world = World::new().await;
+    let prepare = |session: &str| {
+        let by = SecretUser {
+            session: Some(SessionId::from(session)),
+            ..SecretUser::from(&UserId::from("ann"))
+        };
+        let program = world.access.credentials(&by, &world.source.bound);
+        program.unwrap().unwrap()
+    };
+    let read = |program: &ProgramCredentials| fs::read_to_string(&program.certificates).unwrap();
+    let [first, second] = ["s_1", "s_2"].map(prepare);
+    assert_eq!(first.certificates, prepare("s_1").certificates);
+    assert_ne!(read(&first), read(&second));
+    assert_ne!(read(&first), world.bundle);
+
+    fs::remove_file(&first.certificates).unwrap();
+    let again = prepare("s_1");
+    assert_ne!(first.certificates, again.certificates);
+
+    // A program that still runs keeps its file when other sessions displace the authority.
+    for number in 0..64 {
+        prepare(&format!("other_{number}"));
+    }
+    assert!(again.certificates.exists());
+    let path = again.certificates.clone();
+    drop(again);
+    assert!(!path.exists());
 }

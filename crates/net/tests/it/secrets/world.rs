@@ -40,8 +40,8 @@ static LAST: Mutex<String> = Mutex::new(String::new());
 
 /// A source with one secret.
 #[derive(Debug)]
-struct OneSecret {
-    bound: Vec<BoundSecret>,
+pub struct OneSecret {
+    pub bound: Vec<BoundSecret>,
     resolved: AtomicUsize,
 }
 
@@ -83,8 +83,8 @@ pub struct World {
     pub evil: Site,
     pub placeholder: String,
     pub bundle: String,
-    source: Arc<OneSecret>,
-    _access: SecretAccess,
+    pub source: Arc<OneSecret>,
+    pub access: SecretAccess,
 }
 
 /// A server over TLS and one without, with one log of what came.
@@ -157,7 +157,7 @@ impl World {
             placeholder,
             bundle,
             source,
-            _access: access,
+            access,
         }
     }
 

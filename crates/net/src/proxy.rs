@@ -285,7 +285,10 @@ impl Shared {
     }
 
     fn record(&self, refusal: &Refusal) {
-        lock(&self.refusals).add(refusal);
+        let is_new = lock(&self.refusals).add(refusal);
+        if let Some(credentials) = self.credentials.as_ref().filter(|_| is_new) {
+            tokio::spawn(credentials.clone().log_blocked(refusal.clone()));
+        }
     }
 
     fn answer_failure(&self, failure: Failure) -> Response<ProxyBody> {

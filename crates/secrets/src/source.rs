@@ -70,6 +70,15 @@ pub trait SecretSource: fmt::Debug + Send + Sync {
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>>;
 
+    /// Records in the audit log that a placeholder of a secret was on its way to a place that the secret is not bound to.
+    /// A vault that is locked meanwhile has no entry of it; the result of the command has one in any case.
+    fn log_blocked<'a>(
+        &'a self,
+        by: &'a SecretUser,
+        name: &'a SecretName,
+        place: &'a str,
+    ) -> BoxFuture<'a, ()>;
+
     /// Returns what is stored of a secret, also while the vault is locked.
     fn status<'a>(
         &'a self,

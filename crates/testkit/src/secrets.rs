@@ -142,6 +142,15 @@ impl SecretSource for MemorySecrets {
         Box::pin(std::future::ready(result))
     }
 
+    fn log_blocked<'a>(
+        &'a self,
+        _: &'a SecretUser,
+        _: &'a SecretName,
+        _: &'a str,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     fn status<'a>(
         &'a self,
         _: &'a UserId,

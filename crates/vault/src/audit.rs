@@ -15,6 +15,8 @@ pub enum AuditAction {
     Replaced,
     /// The value of a secret was used.
     Used,
+    /// A placeholder of a secret was on its way to a place that the secret is not bound to.
+    Blocked,
     /// A secret was bound to a place where its value may go.
     Bound,
     /// A binding of a secret was removed.
@@ -41,6 +43,7 @@ impl fmt::Display for AuditAction {
             Self::Created => "created",
             Self::Replaced => "replaced",
             Self::Used => "used",
+            Self::Blocked => "blocked",
             Self::Bound => "bound",
             Self::Unbound => "unbound",
             Self::Removed => "removed",

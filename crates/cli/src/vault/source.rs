@@ -15,8 +15,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Interval within which the audit log has one entry for equal uses. A single push makes dozens of requests.
+/// Interval within which the audit log has one entry for equal uses or blocked placeholders. A single push makes dozens of requests.
 const USE_INTERVAL: Duration = Duration::from_secs(60);
+
+/// A use of a secret for a binding; without one for a placeholder that was blocked.
+type UseKey = (SecretUser, SecretName, Option<Binding>);
 
 /// Maximum number of uses to remember.
 const MOST_USES: usize = 1_000;
@@ -27,7 +30,7 @@ pub struct UserVaults {
     masks: Masks,
     /// The open vaults. The lock is held while one is unlocked, so that no user is unlocked twice at once.
     open: tokio::sync::Mutex<HashMap<UserId, Arc<OpenVault>>>,
-    uses: Mutex<BTreeMap<(SecretUser, SecretName, Binding), Instant>>,
+    uses: Mutex<BTreeMap<UseKey, Instant>>,
     /// The versions of bound secrets whose values are masked.
     masked: Mutex<BTreeMap<(UserId, SecretName), u64>>,
     /// Values that the user typed for calls that run next.
@@ -176,19 +179,19 @@ impl UserVaults {
     }
 
     /// Returns whether the same use was recorded within [`USE_INTERVAL`].
-    fn is_recorded(&self, by: &SecretUser, secret: &BoundSecret) -> bool {
+    fn is_recorded(&self, key: &UseKey) -> bool {
         let uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = uses.get(&use_key(by, secret));
+        let at = uses.get(key);
         at.is_some_and(|at| at.elapsed() < USE_INTERVAL)
     }
 
-    fn remember_use(&self, by: &SecretUser, secret: &BoundSecret) {
+    fn remember_use(&self, key: UseKey) {
         let mut uses = self.uses.lock().unwrap_or_else(PoisonError::into_inner);
         if uses.len() >= MOST_USES {
             uses.retain(|_, at| at.elapsed() < USE_INTERVAL);
         }
         if uses.len() < MOST_USES {
-            uses.insert(use_key(by, secret), Instant::now());
+            uses.insert(key, Instant::now());
         }
     }
 
@@ -240,22 +243,18 @@ impl UserVaults {
         secret: &BoundSecret,
     ) -> Result<Arc<SecretValue>, SecretError> {
         let BoundSecret { name, binding } = secret;
-        let is_recorded = self.is_recorded(by, secret);
+        let key = (by.clone(), name.clone(), Some(binding.clone()));
+        let is_recorded = self.is_recorded(&key);
         let value = self.with_open(&by.user, async |vault| {
             let value = vault.bound_value(name, binding).await?;
-            match &by.actor {
-                _ if is_recorded => {}
-                Some(actor) => {
-                    let vault = vault.acting_as(Text::clone(actor));
-                    vault.log_use(name, binding).await?;
-                }
-                None => vault.log_use(name, binding).await?,
+            if !is_recorded {
+                acting_as(vault, by).log_use(name, binding).await?;
             }
             Ok(value)
         });
         let value = value.await.map_err(|error| error.about(name))?;
         if !is_recorded {
-            self.remember_use(by, secret);
+            self.remember_use(key);
         }
         self.masks.add(name.as_str(), &value);
         Ok(Arc::new(value))
@@ -277,6 +276,27 @@ impl SecretSource for UserVaults {
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         Box::pin(self.value(by, secret))
+    }
+
+    fn log_blocked<'a>(
+        &'a self,
+        by: &'a SecretUser,
+        name: &'a SecretName,
+        place: &'a str,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            // One entry for all places: an agent must not be able to fill the log.
+            let key = (by.clone(), name.clone(), None);
+            if self.is_recorded(&key) {
+                return;
+            }
+            self.remember_use(key);
+            let logged = self.with_open(&by.user, async |vault| {
+                let vault = acting_as(vault, by);
+                vault.log_blocked(name, place).await
+            });
+            let _ = logged.await;
+        })
     }
 
     fn status<'a>(
@@ -409,8 +429,12 @@ pub(super) fn describe_unusable(error: &VaultError, name: &SecretName) -> String
     }
 }
 
-fn use_key(by: &SecretUser, secret: &BoundSecret) -> (SecretUser, SecretName, Binding) {
-    (by.clone(), secret.name.clone(), secret.binding.clone())
+/// Returns the vault with the actor that its audit log names.
+fn acting_as(vault: Arc<OpenVault>, by: &SecretUser) -> Arc<OpenVault> {
+    match &by.actor {
+        Some(actor) => Arc::new(vault.acting_as(Text::clone(actor))),
+        None => vault,
+    }
 }
 
 fn absent(access: &VaultAccess) -> SecretError {

@@ -283,6 +283,24 @@ impl Credentials {
         Ok(value)
     }
 
+    /// Records in the audit log that a placeholder was blocked; nothing for other refusals.
+    pub(super) async fn log_blocked(self, refusal: Refusal) {
+        let Refusal {
+            destination,
+            reason: Reason::Placeholder { name, place, .. },
+            ..
+        } = &refusal
+        else {
+            return;
+        };
+        let mut secrets = self.0.secrets.iter().map(|secret| &secret.bound.name);
+        if let Some(name) = secrets.find(|own| own.as_str() == name) {
+            let Inner { source, by, .. } = &*self.0;
+            let place = format!("{place} to {destination}");
+            source.log_blocked(by, name, &place).await;
+        }
+    }
+
     fn refuse(&self, index: usize, place: &str, origin: &Origin) -> Refusal {
         let secret = &self.0.secrets[index];
         let same = |other: &&HeaderSecret| other.placeholder == secret.placeholder;

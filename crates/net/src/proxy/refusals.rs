@@ -13,15 +13,19 @@ pub(super) struct Refusals {
 }
 
 impl Refusals {
-    pub fn add(&mut self, refusal: &Refusal) {
+    /// Adds a refusal. Returns whether it is a new one in the list.
+    pub fn add(&mut self, refusal: &Refusal) -> bool {
         let is_same = |known: &Refusal| {
             known.destination == refusal.destination && known.reason == refusal.reason
         };
-        match self.listed.iter().position(is_same) {
+        let known = self.listed.iter().position(is_same);
+        let is_new = known.is_none() && self.listed.len() < MOST_REFUSALS;
+        match known {
             Some(known) => self.listed[known].count += 1,
-            None if self.listed.len() < MOST_REFUSALS => self.listed.push(refusal.clone()),
+            None if is_new => self.listed.push(refusal.clone()),
             None => self.unlisted += 1,
         }
+        is_new
     }
 
     pub fn take(&mut self) -> Vec<Refusal> {

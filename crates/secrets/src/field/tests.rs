@@ -33,6 +33,15 @@ impl SecretSource for OneSecret {
         Box::pin(std::future::ready(Ok(value)))
     }
 
+    fn log_blocked<'a>(
+        &'a self,
+        _: &'a SecretUser,
+        _: &'a SecretName,
+        _: &'a str,
+    ) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     fn status<'a>(
         &'a self,
         _: &'a UserId,

@@ -69,6 +69,12 @@ impl OpenVault {
         self.vault.log(AuditAction::Used, subject).await
     }
 
+    /// Records in the audit log that a placeholder was blocked at a place that the secret is not bound to.
+    pub async fn log_blocked(&self, name: &SecretName, place: &str) -> Result<(), VaultError> {
+        let subject = format!("{name} ({place})").into();
+        self.vault.log(AuditAction::Blocked, subject).await
+    }
+
     async fn change_bindings(
         &self,
         name: &SecretName,

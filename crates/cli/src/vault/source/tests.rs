@@ -59,12 +59,16 @@ impl Fixture {
     }
 
     async fn uses(&self, user: &str) -> usize {
+        self.subjects(user, "used").await.len()
+    }
+
+    /// Returns what the entries of an action in the audit log are about.
+    async fn subjects(&self, user: &str, action: &str) -> Vec<String> {
         let vault = self.vaults.access.for_user(UserId::from(user)).vault;
-        let events = vault.events(1000).await.unwrap();
-        events
-            .iter()
-            .filter(|event| &*event.action == "used")
-            .count()
+        let events = vault.events(1000).await.unwrap().into_iter();
+        let events = events.filter(|event| &*event.action == action);
+        let subjects = events.map(|event| event.subject.unwrap_or_default());
+        subjects.map(|subject| subject.to_string()).collect()
     }
 }
 
@@ -196,6 +200,25 @@ async fn equal_uses_are_recorded_once_a_minute() {
     let secret = bound(binding("exec"));
     fixture.vaults.resolve(&agent, &secret).await.unwrap();
     assert_eq!(fixture.uses("ann").await, 3);
+}
+
+#[tokio::test]
+async fn blocked_placeholders_are_recorded_once_a_minute() {
+    let fixture = Fixture::new();
+    let own = fixture.create("ann", &["key"]).await;
+    store(&own, "value-of-ann").await;
+    let secret = bound(binding("exec"));
+    let agent = SecretUser {
+        actor: Some("agent operator in session s_1".into()),
+        ..SecretUser::from(&UserId::from("ann"))
+    };
+    for host in 0..50 {
+        let place = format!("the body to evil{host}.example:443");
+        let logged = fixture.vaults.log_blocked(&agent, &secret.name, &place);
+        logged.await;
+    }
+    let expected = format!("{} (the body to evil0.example:443)", secret.name);
+    assert_eq!(fixture.subjects("ann", "blocked").await, [expected]);
 }
 
 #[tokio::test]

@@ -342,6 +342,12 @@ async fn no_way_to_steal_a_value_succeeds() {
     ] {
         assert!(places.contains(&place), "{place}: {places:?}");
     }
+    let blocked = world.blocked();
+    let evil = format!(
+        "TOKEN in the header `authorization` to evil.example:{}",
+        world.evil.secure
+    );
+    assert!(blocked.contains(&evil), "{blocked:?}");
     let text = refusals[0].to_string();
     let allowed = format!(
         "the secret `TOKEN` was in the header `authorization`; it may only be in the header `authorization` to https://api.example:{}",

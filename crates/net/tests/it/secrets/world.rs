@@ -43,6 +43,8 @@ static LAST: Mutex<String> = Mutex::new(String::new());
 pub struct OneSecret {
     pub bound: Vec<BoundSecret>,
     resolved: AtomicUsize,
+    /// The places of placeholders that were blocked.
+    blocked: Mutex<Vec<String>>,
 }
 
 impl SecretSource for OneSecret {
@@ -61,6 +63,17 @@ impl SecretSource for OneSecret {
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         self.resolved.fetch_add(1, Ordering::SeqCst);
         Box::pin(async { Ok(Arc::new(SecretValue::new(VALUE))) })
+    }
+
+    fn log_blocked<'a>(
+        &'a self,
+        _: &'a SecretUser,
+        name: &'a SecretName,
+        place: &'a str,
+    ) -> BoxFuture<'a, ()> {
+        let mut blocked = self.blocked.lock().unwrap();
+        blocked.push(format!("{name} in {place}"));
+        Box::pin(std::future::ready(()))
     }
 
     fn status<'a>(
@@ -136,6 +149,7 @@ impl World {
         let source = Arc::new(OneSecret {
             bound: vec![BoundSecret { name, binding }],
             resolved: AtomicUsize::new(0),
+            blocked: Mutex::default(),
         });
         let access = SecretAccess::new(Arc::clone(&source) as _, Masks::default());
         let program = access
@@ -159,6 +173,11 @@ impl World {
             source,
             access,
         }
+    }
+
+    /// Returns the places of placeholders that were blocked.
+    pub fn blocked(&self) -> Vec<String> {
+        self.source.blocked.lock().unwrap().clone()
     }
 
     pub fn resolved(&self) -> usize {

@@ -19,6 +19,8 @@ pub enum AuditAction {
     Bound,
     /// A binding of a secret was removed.
     Unbound,
+    /// The public identifier of a key was stored in clear, which older versions did not do.
+    PublicIdAdded,
     /// A secret was deleted.
     Removed,
     /// The vault was unlocked.
@@ -43,6 +45,7 @@ impl fmt::Display for AuditAction {
             Self::Used => "used",
             Self::Bound => "bound",
             Self::Unbound => "unbound",
+            Self::PublicIdAdded => "address added",
             Self::Removed => "removed",
             Self::Unlocked => "unlocked",
             Self::UnlockFailed => "unlock failed",

@@ -38,6 +38,21 @@ impl fmt::Display for MethodKind {
     }
 }
 
+/// The id of an unlock method with its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MethodId {
+    /// The id.
+    pub id: u16,
+    /// The kind.
+    pub kind: MethodKind,
+}
+
+impl fmt::Display for MethodId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.id, self.kind)
+    }
+}
+
 /// A passphrase or key that unlocks a vault.
 #[derive(Debug)]
 pub enum UnlockSecret {
@@ -137,6 +152,14 @@ impl UnlockMethod {
             Derivation::Passphrase(_) => MethodKind::Passphrase,
             Derivation::KeyFile => MethodKind::KeyFile,
             Derivation::Keyring => MethodKind::Keyring,
+        }
+    }
+
+    /// Returns its id with its kind.
+    pub fn described_id(&self) -> MethodId {
+        MethodId {
+            id: self.id,
+            kind: self.kind(),
         }
     }
 

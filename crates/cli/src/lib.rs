@@ -29,6 +29,7 @@ pub mod roster;
 pub mod screen;
 mod served_app;
 pub mod sessions;
+mod signals;
 mod text_file;
 mod token;
 mod vault;

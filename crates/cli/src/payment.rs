@@ -6,7 +6,7 @@ mod wallet;
 pub use wallet::StoredWallet;
 
 use crate::app::Keeping;
-use crate::config::{Loaded, PaymentSettings, Surroundings};
+use crate::config::{Loaded, PaymentSettings};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::Kept;
@@ -64,18 +64,12 @@ impl From<SetupProblem> for Failure {
 pub struct Source<'a> {
     /// The configuration.
     pub loaded: &'a Loaded,
-    /// The environment.
-    pub surroundings: &'a Surroundings,
+    /// The vault with the wallet's key.
+    pub vault: VaultAccess,
     /// The database.
     pub kept: &'a Kept,
     /// Whether lango may prompt for the passphrase of the vault.
     pub asking: Asking,
-}
-
-impl Source<'_> {
-    fn vault(&self) -> VaultAccess {
-        VaultAccess::new(self.loaded, self.surroundings, self.kept)
-    }
 }
 
 /// Returns the tools, if payments are set up, and how it stands with them.
@@ -107,6 +101,16 @@ pub async fn open(
 /// Says how to set the endpoint.
 pub fn set_rpc_url(network: Network) -> String {
     format!("set payment.rpcUrl = \"https://…\", a JSON-RPC endpoint of {network}")
+}
+
+/// Returns the next step for an endpoint that does not answer as it should; `None` for other errors.
+pub fn correct_endpoint(error: &PaymentError) -> Option<&'static str> {
+    match error {
+        PaymentError::Unreachable { .. } | PaymentError::Refused { .. } => Some(
+            "see that the endpoint of `payment.rpcUrl` runs, or set it to another one; `lango config show --origin` tells where it is set",
+        ),
+        _ => None,
+    }
 }
 
 fn limits(settings: &PaymentSettings) -> PaymentLimits {
@@ -164,7 +168,7 @@ impl PaymentStatus {
     pub async fn of(source: &Source<'_>) -> Result<Self, Failure> {
         let settings = &source.loaded.settings.payment;
         let file = source.loaded.paths.user_file.display();
-        let access = source.vault();
+        let access = source.vault.clone();
         let Some(url) = &settings.rpc_url.0 else {
             let other = match settings.wallet {
                 Some(_) => "",
@@ -281,7 +285,11 @@ impl PaymentStatus {
             Err(error @ PaymentError::Key { .. }) => {
                 (Some(true), format!("{network}; {error}\n{bounds}"))
             }
-            Err(error) => (Some(false), format!("{network}; {error}\n{bounds}")),
+            Err(error) => {
+                let next = correct_endpoint(&error).map(|next| format!("\nnext: {next}"));
+                let next = next.unwrap_or_default();
+                (Some(false), format!("{network}; {error}{next}\n{bounds}"))
+            }
         }
     }
 }

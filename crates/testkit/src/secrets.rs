@@ -165,4 +165,6 @@ impl SecretSource for MemorySecrets {
             Vec::new()
         }))
     }
+
+    fn report(&self, _: &str) {}
 }

@@ -73,7 +73,9 @@ fn describe_link(path: &Path) -> String {
         |_| "which does not exist".to_owned(),
         |target| format!("`{}`", target.display()),
     );
-    format!("it is a symbolic link, and lango follows none to a key; name the file itself: {target}")
+    format!(
+        "it is a symbolic link, and lango follows none to a key; name the file itself: {target}"
+    )
 }
 
 fn failure(path: &Path, detail: &str) -> VaultError {

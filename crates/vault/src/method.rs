@@ -75,6 +75,27 @@ impl UnlockSecret {
     }
 }
 
+impl UnlockSecret {
+    /// Returns a copy.
+    pub fn duplicate(&self) -> Self {
+        match self {
+            Self::Passphrase(passphrase) => Self::Passphrase(SecretValue::new(passphrase.expose())),
+            Self::KeyFile(key) => Self::KeyFile(key.duplicate()),
+            Self::Keyring(key) => Self::Keyring(key.duplicate()),
+        }
+    }
+
+    /// Returns whether it is of the same kind and content.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Passphrase(own), Self::Passphrase(other)) => own.expose() == other.expose(),
+            (Self::KeyFile(own), Self::KeyFile(other))
+            | (Self::Keyring(own), Self::Keyring(other)) => own.expose() == other.expose(),
+            _ => false,
+        }
+    }
+}
+
 /// The derivation of a method's key from the user's input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Derivation {

@@ -155,7 +155,7 @@ impl App {
         tools.extend(browser_tools);
         let payment_source = payment::Source {
             loaded: &loaded,
-            surroundings: &surroundings,
+            vault: vault.clone(),
             kept: &kept,
             // Most turns pay nothing.
             asking: Asking::Never,

@@ -132,7 +132,10 @@ async fn a_new_master_key_needs_all_methods_and_names_all_that_are_missing_at_on
         }
     };
     let (text, without) = missing(vec![key_file(1)], &[3]).await;
-    assert!(text.ends_with("unlock methods 2 (key file) and 4 (key file)"), "{text}");
+    assert!(
+        text.ends_with("unlock methods 2 (key file) and 4 (key file)"),
+        "{text}"
+    );
     // What was to be left out already is among them, so that the next attempt succeeds.
     assert_eq!(without, [2, 3, 4]);
     let (text, without) = missing(Vec::new(), &[]).await;
@@ -140,7 +143,9 @@ async fn a_new_master_key_needs_all_methods_and_names_all_that_are_missing_at_on
     assert!(without.is_empty(), "no method would be left: {without:?}");
     let unknown = open.rotate_master(vec![key_file(1)], &[2, 3, 4, 9]).await;
     assert!(matches!(unknown, Err(VaultError::NoSuchMethod { id: 9 })));
-    open.rotate_master(vec![key_file(1)], &[2, 3, 4]).await.unwrap();
+    open.rotate_master(vec![key_file(1)], &[2, 3, 4])
+        .await
+        .unwrap();
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use crate::attach::{mentioned_files, read_files};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use lango_core::UserInput;
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use std::io::IsTerminal;
@@ -34,6 +35,11 @@ impl LineInput {
             editor: Some(editor),
             history,
         })
+    }
+
+    /// Returns the state of the terminal before the next line is read.
+    pub fn terminal_state(&self) -> TerminalState {
+        TerminalState(tcgetattr(std::io::stdin()).ok())
     }
 
     /// A line as a question: typed, with the files that it names, unless standard input is no terminal.
@@ -87,6 +93,18 @@ impl LineInput {
                 self.history.display()
             ));
             self.history = PathBuf::new();
+        }
+    }
+}
+
+/// The state of a terminal, to restore it when a line is given up while it is edited.
+pub struct TerminalState(Option<Termios>);
+
+impl TerminalState {
+    /// Restores the terminal.
+    pub fn restore(&self) {
+        if let Some(state) = &self.0 {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, state);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! use to the end of the process, so whoever listened once has to go on.
 
 use crate::exit::{Exit, Failure};
+use crate::vault::can_ask;
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -66,6 +67,29 @@ impl StopSignals {
             biased;
             result = work => result,
             signal = self.next() => Err(signal.into()),
+        }
+    }
+}
+
+/// Handles signals while a command starts that may prompt. Without a terminal nothing is prompted for, and signals keep their
+/// default action.
+pub struct StartSignals(Option<StopSignals>);
+
+impl StartSignals {
+    /// Handles the signals from now on, if there is a terminal.
+    pub fn listen() -> io::Result<Self> {
+        let signals = can_ask().then(StopSignals::listen);
+        signals.transpose().map(Self)
+    }
+
+    /// Runs work as [`StopSignals::guard`] does.
+    pub async fn guard<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        match &mut self.0 {
+            Some(signals) => signals.guard(work).await,
+            None => work.await,
         }
     }
 }

@@ -208,7 +208,7 @@ impl VaultAccess {
                 Ok(open) => return Ok(Opening::Open(open)),
                 Err(VaultError::WrongSecret { .. }) if passphrase.is_borrowed => {
                     problems.push(format!(
-                        "{} does not unlock the {}; {SERVER_VAULT_PASSPHRASE} is for its own",
+                        "{} does not unlock the {}; if that has another passphrase, set {SERVER_VAULT_PASSPHRASE}",
                         passphrase.variable,
                         self.name()
                     ));

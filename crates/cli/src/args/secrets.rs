@@ -18,13 +18,7 @@ use std::path::PathBuf;
 pub enum SecretsCommand {
     /// Make the vault and choose how it is unlocked; a passphrase if nothing is said
     Init(MethodArguments),
-    /// Store a secret: type it, or pipe it to standard input
-    #[command(
-        after_help = "Examples:\n  lango secrets set OPENAI_API_KEY     type the value; it is not shown\n  \
-                      pass show openai | lango secrets set OPENAI_API_KEY --expires 90d\n\n\
-                      Of a value that is piped in one line end (\\n or \\r\\n) is taken off, since `echo` and most programs add one.\n\
-                      A day of --expires is the last one on which the value is used, to its end in UTC."
-    )]
+    /// Store a secret: type it, or pipe it to standard input (one line end after it, \n or \r\n, is taken off)
     Set {
         /// Its name, such as OPENAI_API_KEY.
         name: String,

@@ -11,7 +11,7 @@ use crate::attach::read_files;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, subject_line};
 use crate::sessions::open_session;
-use crate::signals::StopSignals;
+use crate::signals::StartSignals;
 use crate::text_file;
 use lango_core::{Outcome, Waiting};
 use lango_engine::{AnswerSchema, Conversation, TurnEnd};
@@ -44,7 +44,7 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
         false => Keeping::Everything,
     };
     let schema = arguments.schema.as_deref().map(read_schema).transpose()?;
-    let mut signals = StopSignals::listen()?;
+    let mut signals = StartSignals::listen()?;
     let mut app = signals.guard(App::load_for(config, keeping)).await?;
     let result = turn_in(&mut app, arguments, schema, &mut signals).await;
     // Also after a failure: what servers left behind has to be reported.
@@ -56,7 +56,7 @@ async fn turn_in(
     app: &mut App,
     arguments: RunArguments,
     schema: Option<AnswerSchema>,
-    signals: &mut StopSignals,
+    signals: &mut StartSignals,
 ) -> Result<Exit, Failure> {
     let files = read_files(&arguments.attach)?;
     signals.guard(app.connect()).await?;

@@ -353,8 +353,8 @@ async fn lock(secrets: &Secrets) -> Result<(), Failure> {
         format!("the {name} was locked already")
     })?;
     let has = |kind| sealed.methods().iter().any(|method| method.kind() == kind);
-    if access.environment_passphrase().is_some() && has(MethodKind::Passphrase) {
-        let variable = access.passphrase_variable();
+    let variable = access.passphrase_variable();
+    if let Some(variable) = variable.filter(|_| has(MethodKind::Passphrase)) {
         screen::say(&format!(
             "{variable} is set, and unlocks it again for every command: `unset {variable}`"
         ));

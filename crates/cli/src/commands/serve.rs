@@ -7,7 +7,7 @@ use crate::config::Settings;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, one_line};
 use crate::served_app::ServedApp;
-use crate::signals::StopSignals;
+use crate::signals::{StartSignals, StopSignals};
 use crate::token::server_token;
 use crate::vault::{SERVER_TOKEN, key_settings, secret_of};
 use a2a::AgentSkill;
@@ -32,12 +32,12 @@ pub async fn serve_command(
     config: Vec<String>,
     arguments: ServeArguments,
 ) -> Result<Exit, Failure> {
-    let mut signals = StopSignals::listen()?;
-    let mut app = signals
+    let mut start = StartSignals::listen()?;
+    let mut app = start
         .guard(App::load_for(config, Keeping::Everything))
         .await?;
-    signals.guard(app.connect()).await?;
-    let place = signals.guard(Place::of(&app, &arguments)).await?;
+    start.guard(app.connect()).await?;
+    let place = start.guard(Place::of(&app, &arguments)).await?;
     let sessions = app.sessions().await?;
     app.held.remember();
     let choice = app.choose_model().await?;
@@ -58,11 +58,8 @@ pub async fn serve_command(
         Some(_) => Access::Bearer,
         None => Access::Open,
     };
-    let mut banner = banner(&app, &place, address, model.name());
-    for line in locked_vaults(&app).await {
-        banner.push('\n');
-        banner.push_str(&line);
-    }
+    let vaults = locked_vaults(&app).await;
+    let banner = banner(&app, &place, address, model.name(), vaults);
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
     let _retaining = retain(&app);
@@ -78,6 +75,7 @@ pub async fn serve_command(
     let token = place.token.as_ref().map(|token| token.text.as_str());
     let auth = Auth::new(token, place.user).with_hosts(place.hosts);
     let router = auth.guard(server.router());
+    let mut signals = StopSignals::listen()?;
     screen::say(&banner);
     report_recovered(&recovered);
     let grace = arguments.grace.0;
@@ -309,8 +307,14 @@ fn skills(tree: &Tree) -> Vec<AgentSkill> {
     own.map(skill).collect()
 }
 
-/// Returns the text that `lango serve` starts with: address, token, model, agents and warnings.
-fn banner(app: &App, place: &Place, address: SocketAddr, model: &str) -> String {
+/// Returns the text that `lango serve` starts with: address, token, model, agents, locked vaults and warnings.
+fn banner(
+    app: &App,
+    place: &Place,
+    address: SocketAddr,
+    model: &str,
+    vaults: Vec<String>,
+) -> String {
     let url = place.url(address);
     let mut lines = vec![
         format!(
@@ -350,6 +354,7 @@ fn banner(app: &App, place: &Place, address: SocketAddr, model: &str) -> String 
     }
     let notice = app.sandbox_notice();
     lines.extend(notice.map(|notice| format!("sandbox {notice}")));
+    lines.extend(vaults);
     let warnings = app.warnings().into_iter();
     lines.extend(warnings.map(|warning| format!("warning {}", one_line(&warning, 300))));
     lines.push("what has to be allowed waits in `lango approvals` · ctrl-c stops".to_owned());

@@ -1,6 +1,7 @@
 //! Errors of the vault with their exit codes and next steps.
 
 use super::{Exit, Failure};
+use crate::config::VAULT_PASSPHRASE;
 use lango_secrets::InvalidName;
 use lango_vault::{MethodId, MethodKind, SecretKind, VaultError};
 
@@ -14,16 +15,17 @@ impl From<InvalidName> for Failure {
 fn give_methods(missing: &[MethodId], without: &[u16]) -> String {
     let count = |kind| missing.iter().filter(|method| method.kind == kind).count();
     let steps = [
-        (count(MethodKind::Passphrase) > 0).then_some("type the passphrase at a terminal"),
+        (count(MethodKind::Passphrase) > 0)
+            .then(|| format!("type the passphrase at a terminal, or set {VAULT_PASSPHRASE} to it")),
         match count(MethodKind::KeyFile) {
             0 => None,
-            1 => Some("set `vault.keyFile` to the key file"),
-            _ => Some("set `vault.keyFile` to one of the key files (it names only one)"),
+            1 => Some("set `vault.keyFile` to the key file".to_owned()),
+            _ => Some("set `vault.keyFile` to one of the key files (it names only one)".to_owned()),
         },
         (count(MethodKind::Keyring) > 0)
-            .then_some("run it in the desktop session whose keyring has the key"),
+            .then(|| "run it in the desktop session whose keyring has the key".to_owned()),
     ];
-    let steps: Vec<&str> = steps.into_iter().flatten().collect();
+    let steps: Vec<String> = steps.into_iter().flatten().collect();
     let mut text = steps.join(", and ");
     if !without.is_empty() {
         let flags = without.iter().map(|id| format!(" --without {id}"));

@@ -28,7 +28,7 @@ impl Locked {
             is_passphrase_wrong: false,
             name: access.name(),
             command: access.command(),
-            variable: access.passphrase_variable(),
+            variable: access.own_passphrase_variable(),
         }
     }
 

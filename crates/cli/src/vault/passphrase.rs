@@ -49,14 +49,17 @@ impl VaultAccess {
         self.passphrase().map(|passphrase| passphrase.secret())
     }
 
-    /// Returns the variable that the passphrase of this vault is in, or would be in.
-    pub fn passphrase_variable(&self) -> &'static str {
-        let default = if self.is_own() {
+    /// Returns the variable that unlocks this vault now.
+    pub fn passphrase_variable(&self) -> Option<&'static str> {
+        self.passphrase().map(|passphrase| passphrase.variable)
+    }
+
+    /// Returns the variable for the passphrase of this vault.
+    pub fn own_passphrase_variable(&self) -> &'static str {
+        if self.is_own() {
             VAULT_PASSPHRASE
         } else {
             SERVER_VAULT_PASSPHRASE
-        };
-        self.passphrase()
-            .map_or(default, |passphrase| passphrase.variable)
+        }
     }
 }

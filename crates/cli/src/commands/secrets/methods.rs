@@ -92,7 +92,7 @@ async fn remove(secrets: &Secrets, id: u16, is_confirmed: bool) -> Result<(), Fa
         if !rest.iter().any(|method| working.contains(&method.id)) {
             let left = list_methods(&rest);
             let message = format!(
-                "without method {id} only {left} can unlock the {}, and nothing here shows that you still have it",
+                "without method {id} only {left} can unlock the {}, and nothing here shows that this works",
                 access.name()
             );
             let next = format!(
@@ -189,7 +189,7 @@ async fn new_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
         let message = "there is no terminal to ask for a new passphrase";
         return Err(Failure::new(Exit::Config, message).next(format!(
             "set {}, or `lango secrets init --key-file PATH`",
-            secrets.access.passphrase_variable()
+            secrets.access.own_passphrase_variable()
         )));
     }
     vault::new_passphrase(&secrets.access).await

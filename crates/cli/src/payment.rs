@@ -10,7 +10,7 @@ use crate::config::{Loaded, PaymentSettings};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::Kept;
-use crate::vault::{Asking, Opening, VaultAccess};
+use crate::vault::{Asking, Opening, UserVaults, VaultAccess};
 use lango_core::{BoxFuture, PaymentLimits, PaymentStore, Tool};
 use lango_engine::SystemClock;
 use lango_net::Egress;
@@ -18,6 +18,7 @@ use lango_payment::{
     KeyBytes, Network, PaymentError, PaymentParts, Payments, Rpc, WalletKey, parse_key,
     payment_tools,
 };
+use lango_secrets::SecretSource;
 use lango_vault::{OpenVault, SecretName};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +71,8 @@ pub struct Source<'a> {
     pub kept: &'a Kept,
     /// Whether lango may prompt for the passphrase of the vault.
     pub asking: Asking,
+    /// Where a key that a tool cannot use is reported; `None` for commands, which fail with it.
+    pub reports: Option<Arc<UserVaults>>,
 }
 
 /// Returns the tools, if payments are set up, and how it stands with them.
@@ -127,6 +130,7 @@ struct VaultWallet {
     access: VaultAccess,
     name: SecretName,
     open: OnceCell<OpenVault>,
+    reports: Option<Arc<UserVaults>>,
 }
 
 impl VaultWallet {
@@ -146,18 +150,28 @@ impl VaultWallet {
     }
 }
 
+impl VaultWallet {
+    async fn read_key(&self) -> Result<KeyBytes, PaymentError> {
+        let open = self.opened().await?;
+        let value = open.use_value(&self.name).await;
+        let value = value.map_err(|error| PaymentError::Key {
+            detail: error.to_string(),
+        })?;
+        let text = value.expose_text().ok_or_else(|| PaymentError::Key {
+            detail: "it is not text".to_owned(),
+        })?;
+        parse_key(text)
+    }
+}
+
 impl WalletKey for VaultWallet {
     fn key(&self) -> BoxFuture<'_, Result<KeyBytes, PaymentError>> {
         Box::pin(async {
-            let open = self.opened().await?;
-            let value = open.use_value(&self.name).await;
-            let value = value.map_err(|error| PaymentError::Key {
-                detail: error.to_string(),
-            })?;
-            let text = value.expose_text().ok_or_else(|| PaymentError::Key {
-                detail: "it is not text".to_owned(),
-            })?;
-            parse_key(text)
+            let key = self.read_key().await;
+            if let (Err(error), Some(reports)) = (&key, &self.reports) {
+                reports.report(&error.to_string());
+            }
+            key
         })
     }
 }
@@ -212,6 +226,7 @@ impl PaymentStatus {
             access,
             name,
             open: OnceCell::new_with(open),
+            reports: source.reports.clone(),
         };
         // A call that the turn cuts off would say less than one that ends by itself.
         let most = source.loaded.settings.agent.tool_timeout.mul_f64(0.7);

@@ -159,6 +159,7 @@ impl App {
             kept: &kept,
             // Most turns pay nothing.
             asking: Asking::Never,
+            reports: Some(Arc::clone(&vaults)),
         };
         let (payment_tools, payments) = payment::open(payment_source, keeping, &egress).await?;
         tools.extend(payment_tools);

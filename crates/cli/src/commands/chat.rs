@@ -128,7 +128,6 @@ async fn next_line(
     conversation: &Conversation,
     signals: &mut StopSignals,
 ) -> Result<Line, Failure> {
-    let terminal = input.terminal_state();
     let typed = async {
         let typed = input.next();
         tokio::pin!(typed);
@@ -140,12 +139,11 @@ async fn next_line(
     };
     tokio::select! {
         biased;
-        () = signals.terminated() => {
-            terminal.restore();
-            Err(StopSignal::Terminate.into())
-        }
-        line = typed => line,
+        () = signals.terminated() => {}
+        line = typed => return line,
     }
+    input.restore_terminal();
+    Err(StopSignal::Terminate.into())
 }
 
 /// Goes on with a turn that was cut off, and asks about one that waits: whatever comes next has to wait behind it.

@@ -76,6 +76,7 @@ impl Secrets {
             vault: self.access.clone(),
             kept: &self.kept,
             asking: Asking::Allowed,
+            reports: None,
         }
     }
 

@@ -329,7 +329,7 @@ fn a_damaged_wallet_is_advised_what_works() {
 async fn a_wallet_of_an_older_version_shows_its_address_after_an_unlock() {
     let lango = Lango::new();
     lango.session("hello");
-    let store = SqliteStore::at(&lango.database(), "orchestrator".into()).unwrap();
+    let store = SqliteStore::at(lango.database(), "orchestrator".into()).unwrap();
     let vault = Vault::new(VaultParts {
         store: Arc::new(store),
         clock: Arc::new(SystemClock),

@@ -103,3 +103,22 @@ fn a_signal_at_the_line_of_a_chat_ends_it_also_after_a_turn() {
     terminal.wait_for("code 143");
     assert_restored(terminal);
 }
+
+#[test]
+fn a_signal_at_a_question_of_a_run_or_a_chat_brings_the_echo_back() {
+    let lango = with_program();
+    let question = "run `printenv SIGNING_KEY`";
+    let (mut terminal, id) =
+        in_a_shell(&lango, &format!("run \"{}\"", question.replace('`', "\\`")));
+    terminal.wait_for("ctrl-d later > ");
+    kill_process(id, Signal::TERM).unwrap();
+    terminal.wait_for("code 4");
+    assert_restored(terminal);
+    let (mut terminal, id) = in_a_shell(&lango, "");
+    terminal.prompt();
+    terminal.press(&format!("{question}\r"));
+    terminal.wait_for("ctrl-d later > ");
+    kill_process(id, Signal::TERM).unwrap();
+    terminal.wait_for("code 143");
+    assert_restored(terminal);
+}

@@ -3,8 +3,8 @@
 use crate::attach::{mentioned_files, read_files};
 use crate::exit::{Exit, Failure};
 use crate::screen;
+use crate::terminal_state::TerminalState;
 use lango_core::UserInput;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use std::io::IsTerminal;
@@ -24,6 +24,8 @@ pub enum Line {
 pub struct LineInput {
     editor: Option<DefaultEditor>,
     history: PathBuf,
+    /// The terminal before the first line.
+    terminal: TerminalState,
 }
 
 impl LineInput {
@@ -34,12 +36,13 @@ impl LineInput {
         Ok(Self {
             editor: Some(editor),
             history,
+            terminal: TerminalState::of_input(),
         })
     }
 
-    /// Returns the state of the terminal before the next line is read.
-    pub fn terminal_state(&self) -> TerminalState {
-        TerminalState(tcgetattr(std::io::stdin()).ok())
+    /// Restores the terminal after a line was given up while it is edited.
+    pub fn restore_terminal(&self) {
+        self.terminal.restore();
     }
 
     /// A line as a question: typed, with the files that it names, unless standard input is no terminal.
@@ -93,18 +96,6 @@ impl LineInput {
                 self.history.display()
             ));
             self.history = PathBuf::new();
-        }
-    }
-}
-
-/// The state of a terminal, to restore it when a line is given up while it is edited.
-pub struct TerminalState(Option<Termios>);
-
-impl TerminalState {
-    /// Restores the terminal.
-    pub fn restore(&self) {
-        if let Some(state) = &self.0 {
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, state);
         }
     }
 }

@@ -13,7 +13,10 @@ use lango_vault::{
 };
 use rusqlite::Connection;
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::thread;
 
 /// A key that everybody knows.
 const KEY: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -357,4 +360,48 @@ async fn a_wallet_of_an_older_version_shows_its_address_after_an_unlock() {
     assert!(lango.run(&address).ok().stdout.contains(ADDRESS));
     let log = lango.run(&["secrets", "log"]).ok().stdout;
     assert_eq!(log.matches("address added").count(), 1, "{log}");
+}
+
+/// An endpoint that answers every call with the id of the test network.
+fn serve_chain() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let body = r#"{"jsonrpc":"2.0","id":1,"result":"0x14a34"}"#;
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+            );
+            let _ = stream.write_all(format!("{head}{body}").as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_person_who_runs_a_script_is_told_that_the_wallet_is_locked() {
+    let replies = vec![
+        delegate_and_finish("vault", "what was paid?"),
+        call("payment_history", json!({})),
+        say("It cannot be told."),
+    ];
+    let provider = Provider::new(replies);
+    let lango = Lango::new();
+    import(&lango, KEY).ok();
+    let url = provider.server.url();
+    let model = format!("[providers.mine]\nkind = 'openai'\nbaseUrl = '{url}'\n");
+    let settings = SETTINGS.replace("127.0.0.1:1'", &format!("{}'", serve_chain()));
+    let settings = format!("agent.model = 'mine/any'\n{model}{settings}");
+    lango.home_file("lango.toml", settings);
+    let ran = lango.run(&["run", "what was paid?"]).ok();
+    for part in [
+        "warning: a secret was not used: the key of the wallet",
+        "the vault of `local` is locked",
+        "`lango secrets unlock`",
+    ] {
+        assert!(ran.stderr.contains(part), "{ran:#?}");
+    }
 }

@@ -40,7 +40,7 @@ pub async fn serve_command(
     let place = start.guard(Place::of(&app, &arguments)).await?;
     let sessions = app.sessions().await?;
     app.held.remember();
-    let choice = app.choose_model().await?;
+    let choice = start.guard(app.choose_model()).await?;
     choice.warn();
     let model = choice.model;
     let listener = place.listen().await?;
@@ -108,7 +108,7 @@ async fn locked_vaults(app: &App) -> Vec<String> {
             effects.push("keys and tokens with `secret:NAME` in the configuration are not used");
         }
         if user == settings.server.user {
-            effects.push("agents go without the secrets of their callers");
+            effects.push("agents go without its secrets");
         }
         if effects.is_empty() {
             continue;
@@ -120,7 +120,7 @@ async fn locked_vaults(app: &App) -> Vec<String> {
                 let problems = locked.problems.iter();
                 let problems: String = problems.map(|problem| format!(" ({problem})")).collect();
                 format!(
-                    "vault   the {} is locked{problems}: {effects} until it is unlocked: {}",
+                    "vault   the {} is locked{problems}: {effects} until then; to unlock it: {}",
                     locked.name(),
                     locked.next_step()
                 )

@@ -48,7 +48,7 @@ pub use settings::{
     ToolSettings, VaultSettings,
 };
 pub use show::{Layout, show};
-pub use surroundings::{Paths, Surroundings, VAULT_PASSPHRASE};
+pub use surroundings::{Paths, SERVER_VAULT_PASSPHRASE, Surroundings, VAULT_PASSPHRASE};
 pub use trust::Trust;
 
 use overlay::{Overlay, Whose};

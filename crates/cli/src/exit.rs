@@ -28,6 +28,8 @@ pub enum Exit {
     Limit,
     /// Stopped from the keyboard.
     Interrupted,
+    /// Ended by a signal of the system.
+    Terminated,
 }
 
 impl Exit {
@@ -41,6 +43,7 @@ impl Exit {
             Self::Denied => 4,
             Self::Limit => 5,
             Self::Interrupted => 130,
+            Self::Terminated => 143,
         }
     }
 }
@@ -101,6 +104,18 @@ impl Failure {
             let replace = |text: &str| text.replace(to, from).replace(from, to);
             self.error = anyhow::Error::msg(replace(&format!("{:#}", self.error)));
             self.next = self.next.map(|next| replace(&next));
+        }
+        self
+    }
+
+    /// The same, with the name of the vault in an error that is about a whole vault, such as "vault of `ann`".
+    pub fn of_vault(mut self, name: &str) -> Self {
+        let text = self
+            .error
+            .downcast_ref()
+            .and_then(|error| vault::name_vault(error, name));
+        if let Some(text) = text {
+            self.error = anyhow::Error::msg(text);
         }
         self
     }

@@ -29,6 +29,8 @@ pub mod roster;
 pub mod screen;
 mod served_app;
 pub mod sessions;
+mod signals;
+mod terminal_state;
 mod text_file;
 mod token;
 mod vault;

@@ -6,11 +6,11 @@ mod wallet;
 pub use wallet::StoredWallet;
 
 use crate::app::Keeping;
-use crate::config::{Loaded, PaymentSettings, Surroundings};
+use crate::config::{Loaded, PaymentSettings};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::Kept;
-use crate::vault::{Asking, Opening, VaultAccess};
+use crate::vault::{Asking, Opening, UserVaults, VaultAccess};
 use lango_core::{BoxFuture, PaymentLimits, PaymentStore, Tool};
 use lango_engine::SystemClock;
 use lango_net::Egress;
@@ -18,6 +18,7 @@ use lango_payment::{
     KeyBytes, Network, PaymentError, PaymentParts, Payments, Rpc, WalletKey, parse_key,
     payment_tools,
 };
+use lango_secrets::SecretSource;
 use lango_vault::{OpenVault, SecretName};
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,18 +65,14 @@ impl From<SetupProblem> for Failure {
 pub struct Source<'a> {
     /// The configuration.
     pub loaded: &'a Loaded,
-    /// The environment.
-    pub surroundings: &'a Surroundings,
+    /// The vault with the wallet's key.
+    pub vault: VaultAccess,
     /// The database.
     pub kept: &'a Kept,
     /// Whether lango may prompt for the passphrase of the vault.
     pub asking: Asking,
-}
-
-impl Source<'_> {
-    fn vault(&self) -> VaultAccess {
-        VaultAccess::new(self.loaded, self.surroundings, self.kept)
-    }
+    /// Where a key that a tool cannot use is reported; `None` for commands, which fail with it.
+    pub reports: Option<Arc<UserVaults>>,
 }
 
 /// Returns the tools, if payments are set up, and how it stands with them.
@@ -109,6 +106,16 @@ pub fn set_rpc_url(network: Network) -> String {
     format!("set payment.rpcUrl = \"https://…\", a JSON-RPC endpoint of {network}")
 }
 
+/// Returns the next step for an endpoint that does not answer as it should; `None` for other errors.
+pub fn correct_endpoint(error: &PaymentError) -> Option<&'static str> {
+    match error {
+        PaymentError::Unreachable { .. } | PaymentError::Refused { .. } => Some(
+            "see that the endpoint of `payment.rpcUrl` runs, or set it to another one; `lango config show --origin` tells where it is set",
+        ),
+        _ => None,
+    }
+}
+
 fn limits(settings: &PaymentSettings) -> PaymentLimits {
     PaymentLimits {
         payment: settings.max_per_payment.0,
@@ -123,6 +130,7 @@ struct VaultWallet {
     access: VaultAccess,
     name: SecretName,
     open: OnceCell<OpenVault>,
+    reports: Option<Arc<UserVaults>>,
 }
 
 impl VaultWallet {
@@ -142,18 +150,28 @@ impl VaultWallet {
     }
 }
 
+impl VaultWallet {
+    async fn read_key(&self) -> Result<KeyBytes, PaymentError> {
+        let open = self.opened().await?;
+        let value = open.use_value(&self.name).await;
+        let value = value.map_err(|error| PaymentError::Key {
+            detail: error.to_string(),
+        })?;
+        let text = value.expose_text().ok_or_else(|| PaymentError::Key {
+            detail: "it is not text".to_owned(),
+        })?;
+        parse_key(text)
+    }
+}
+
 impl WalletKey for VaultWallet {
     fn key(&self) -> BoxFuture<'_, Result<KeyBytes, PaymentError>> {
         Box::pin(async {
-            let open = self.opened().await?;
-            let value = open.use_value(&self.name).await;
-            let value = value.map_err(|error| PaymentError::Key {
-                detail: error.to_string(),
-            })?;
-            let text = value.expose_text().ok_or_else(|| PaymentError::Key {
-                detail: "it is not text".to_owned(),
-            })?;
-            parse_key(text)
+            let key = self.read_key().await;
+            if let (Err(error), Some(reports)) = (&key, &self.reports) {
+                reports.report(&error.to_string());
+            }
+            key
         })
     }
 }
@@ -164,7 +182,7 @@ impl PaymentStatus {
     pub async fn of(source: &Source<'_>) -> Result<Self, Failure> {
         let settings = &source.loaded.settings.payment;
         let file = source.loaded.paths.user_file.display();
-        let access = source.vault();
+        let access = source.vault.clone();
         let Some(url) = &settings.rpc_url.0 else {
             let other = match settings.wallet {
                 Some(_) => "",
@@ -208,6 +226,7 @@ impl PaymentStatus {
             access,
             name,
             open: OnceCell::new_with(open),
+            reports: source.reports.clone(),
         };
         // A call that the turn cuts off would say less than one that ends by itself.
         let most = source.loaded.settings.agent.tool_timeout.mul_f64(0.7);
@@ -281,7 +300,11 @@ impl PaymentStatus {
             Err(error @ PaymentError::Key { .. }) => {
                 (Some(true), format!("{network}; {error}\n{bounds}"))
             }
-            Err(error) => (Some(false), format!("{network}; {error}\n{bounds}")),
+            Err(error) => {
+                let next = correct_endpoint(&error).map(|next| format!("\nnext: {next}"));
+                let next = next.unwrap_or_default();
+                (Some(false), format!("{network}; {error}{next}\n{bounds}"))
+            }
         }
     }
 }

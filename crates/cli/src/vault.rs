@@ -1,17 +1,21 @@
 //! The vault on this machine: unlocks it through the configuration, the environment, the desktop's keyring or the
 //! terminal, and caches the unlock.
 
+mod addresses;
 mod cache;
 mod credentials;
+mod failed_unlocks;
 mod grants;
 mod keyring;
 mod locked;
+mod passphrase;
 mod places;
 mod prompt;
 mod prompts;
 mod references;
 mod source;
 
+pub use addresses::derive_address;
 pub use credentials::{CredentialParts, Credentials};
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
@@ -22,10 +26,11 @@ pub use prompts::{typed_value, warn_if_short};
 pub use references::{SERVER_TOKEN, key_settings, secret_of};
 pub use source::UserVaults;
 
-use crate::config::{Loaded, StoreLocation, Surroundings};
-use crate::exit::Failure;
+use crate::config::{Loaded, SERVER_VAULT_PASSPHRASE, StoreLocation, Surroundings};
+use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::Kept;
+use failed_unlocks::FailedUnlocks;
 use lango_core::{RecordSelection, UserId, VaultEvent, VaultStore};
 use lango_engine::SystemClock;
 use lango_vault::{
@@ -70,16 +75,20 @@ pub struct VaultAccess {
     pub vault: Vault,
     /// The location of the database.
     place: StoreLocation,
-    /// The passphrase of the environment.
-    passphrase: Option<Arc<SecretValue>>,
+    /// Whether the database is the one that is used if nothing is configured.
+    is_default_place: bool,
+    /// The passphrase of the environment for the vault of `own_user`.
+    own_passphrase: Option<Arc<SecretValue>>,
+    /// The passphrase of the environment for other vaults.
+    server_passphrase: Option<Arc<SecretValue>>,
     /// `vault.keyFile`.
     pub key_file: Option<PathBuf>,
     /// The keyring of the desktop.
     pub keyring: OsKeyring,
     /// The user of the commands without `--server`.
     own_user: UserId,
-    /// The command that works on this vault.
-    command: &'static str,
+    /// The unlocks that failed in this process.
+    failed: Arc<FailedUnlocks>,
 }
 
 impl VaultAccess {
@@ -88,31 +97,57 @@ impl VaultAccess {
         Self {
             vault: vault_of(loaded, kept),
             place: loaded.settings.session.store.clone(),
-            passphrase: surroundings.vault_passphrase.clone(),
+            is_default_place: is_default(loaded),
+            own_passphrase: surroundings.vault_passphrase.clone(),
+            server_passphrase: surroundings.server_vault_passphrase.clone(),
             key_file: loaded.settings.vault.key_file.clone(),
             keyring: OsKeyring::new(&surroundings.env),
             own_user: loaded.settings.session.user.clone(),
-            command: OWN_COMMAND,
+            failed: Arc::default(),
         }
     }
 
     /// Returns the access to another user's vault by the same unlock methods.
     pub fn for_user(&self, user: UserId) -> Self {
-        let command = if user == self.own_user {
-            OWN_COMMAND
-        } else {
-            SERVER_COMMAND
-        };
         Self {
             vault: self.vault.of_user(user),
-            command,
             ..self.clone()
+        }
+    }
+
+    /// Returns whether it is the vault of the commands without `--server`.
+    fn is_own(&self) -> bool {
+        *self.vault.user() == self.own_user
+    }
+
+    /// Returns the name of the vault for people, without an article: "vault of `ann`". It has the database if that is not
+    /// the default one.
+    pub fn name(&self) -> String {
+        let user = self.vault.user();
+        let name = if self.is_own() {
+            format!("vault of `{user}`")
+        } else {
+            format!("vault of the server (`{user}`)")
+        };
+        if self.is_default_place {
+            name
+        } else {
+            format!("{name} in {}", self.place)
         }
     }
 
     /// Returns the beginning of the commands that work on this vault: `lango secrets`, or with `--server`.
     pub fn command(&self) -> &'static str {
-        self.command
+        if self.is_own() {
+            OWN_COMMAND
+        } else {
+            SERVER_COMMAND
+        }
+    }
+
+    /// Returns an error with the name of this vault.
+    fn failure(&self, error: VaultError) -> Failure {
+        Failure::from(error).of_vault(&self.name())
     }
 
     /// Reads the locked vault; `None` if there is none. Creates no database.
@@ -120,13 +155,14 @@ impl VaultAccess {
         if is_missing(&self.place) {
             return Ok(None);
         }
-        Ok(self.vault.read(records).await?)
+        let sealed = self.vault.read(records).await;
+        sealed.map_err(|error| self.failure(error))
     }
 
     /// Reads the locked vault; fails if there is none.
     pub async fn sealed(&self) -> Result<SealedVault, Failure> {
         let sealed = self.read(RecordSelection::None).await?;
-        Ok(sealed.ok_or(VaultError::Absent)?)
+        sealed.ok_or_else(|| self.failure(VaultError::Absent))
     }
 
     /// Returns the newest entries of the audit log.
@@ -134,7 +170,8 @@ impl VaultAccess {
         if is_missing(&self.place) {
             return Ok(Vec::new());
         }
-        Ok(self.vault.events(limit).await?)
+        let events = self.vault.events(limit).await;
+        events.map_err(|error| self.failure(error))
     }
 
     /// Opens the vault with the cached unlock, the environment, the key file, the desktop's keyring, or a prompt, in
@@ -150,37 +187,52 @@ impl VaultAccess {
     /// falls through to the next one, except a wrong passphrase in the environment, which ends the search.
     pub async fn try_open(&self, asking: Asking) -> Result<Opening, Failure> {
         let sealed = self.sealed().await?;
+        let opening = self.try_methods(&sealed, asking).await?;
+        if let Opening::Open(open) = &opening {
+            addresses::add_missing(&sealed, open).await;
+        }
+        Ok(opening)
+    }
+
+    async fn try_methods(&self, sealed: &SealedVault, asking: Asking) -> Result<Opening, Failure> {
         // An explicit unlock does not use the cache: its time would not start anew, and a wrong passphrase would not be noticed.
         if asking != Asking::AllowedForUnlock
-            && let Some(open) = self.open_cached(&sealed).await?
+            && let Some(open) = self.open_cached(sealed).await?
         {
             return Ok(Opening::Open(open));
         }
         let has = |kind| sealed.methods().iter().any(|method| method.kind() == kind);
-        if let Some(secret) = self.environment_passphrase()
-            && has(MethodKind::Passphrase)
-        {
-            return match self.vault.unlock(secret).await {
-                Err(VaultError::WrongSecret { .. }) => {
-                    let locked = self.locked(&sealed, Vec::new());
-                    Ok(Opening::Locked(locked.with_wrong_passphrase()))
-                }
-                unlocked => Ok(Opening::Open(unlocked?)),
-            };
-        }
         let mut problems = Vec::new();
-        for secret in self.stored_secrets(&sealed, &mut problems) {
-            match self.vault.unlock(secret).await {
-                Err(error @ (VaultError::WrongSecret { .. } | VaultError::NoMethod { .. })) => {
-                    problems.push(error.to_string());
+        if let Some(passphrase) = self.passphrase().filter(|_| has(MethodKind::Passphrase)) {
+            match self.attempt(sealed, passphrase.secret()).await {
+                Ok(open) => return Ok(Opening::Open(open)),
+                Err(VaultError::WrongSecret { .. }) if passphrase.is_borrowed => {
+                    problems.push(format!(
+                        "{} does not unlock the {}; if that has another passphrase, set {SERVER_VAULT_PASSPHRASE}",
+                        passphrase.variable,
+                        self.name()
+                    ));
                 }
-                unlocked => return Ok(Opening::Open(unlocked?)),
+                Err(VaultError::WrongSecret { .. }) => {
+                    let locked = Locked::new(self, sealed, Vec::new());
+                    return Ok(Opening::Locked(locked.with_wrong_passphrase()));
+                }
+                Err(error) => return Err(self.failure(error)),
+            }
+        }
+        for secret in self.stored_secrets(sealed, &mut problems) {
+            match self.attempt(sealed, secret).await {
+                Ok(open) => return Ok(Opening::Open(open)),
+                Err(error @ (VaultError::WrongSecret { .. } | VaultError::NoMethod { .. })) => {
+                    problems.push(self.failure(error).message());
+                }
+                Err(error) => return Err(self.failure(error)),
             }
         }
         let can_ask = asking != Asking::Never && can_ask();
         if can_ask && has(MethodKind::Passphrase) {
             problems.iter().for_each(|problem| screen::say(problem));
-            let open = self.ask().await?;
+            let open = self.ask(EmptyAnswer::Tried).await?;
             // Without a cache each command asks; that is no error.
             let is_cached = cache::store(sealed.id(), open.master());
             if is_cached && asking == Asking::Allowed {
@@ -188,17 +240,33 @@ impl VaultAccess {
             }
             return Ok(Opening::Open(open));
         }
-        Ok(Opening::Locked(self.locked(&sealed, problems)))
+        Ok(Opening::Locked(Locked::new(self, sealed, problems)))
     }
 
-    fn locked(&self, sealed: &SealedVault, problems: Vec<String>) -> Locked {
-        Locked::new(sealed, problems, self.key_file.is_some(), self.command)
+    /// Unlocks the vault with a secret that this machine has, unless it failed before.
+    async fn attempt(
+        &self,
+        sealed: &SealedVault,
+        secret: UnlockSecret,
+    ) -> Result<OpenVault, VaultError> {
+        let method = secret.kind();
+        if self.failed.contains(sealed, &secret) {
+            return Err(VaultError::WrongSecret { method });
+        }
+        let tried = secret.duplicate();
+        let unlocked = self.vault.unlock(secret).await;
+        if let Err(VaultError::WrongSecret { .. }) = &unlocked {
+            self.failed.add(sealed, tried);
+        }
+        unlocked
     }
 
     /// Says how long a cached unlock lasts.
     pub fn cache_notice(&self) -> String {
-        let command = self.command;
-        format!("unlocked for 15 minutes in this session; `{command} lock` ends it")
+        let (name, command) = (self.name(), self.command());
+        format!(
+            "the {name} is unlocked for 15 minutes in this login session; `{command} lock` ends it"
+        )
     }
 
     /// Caches the unlock. Returns whether this system supports it.
@@ -209,13 +277,6 @@ impl VaultAccess {
     /// Removes the cached unlock. Returns whether there was one.
     pub fn forget(&self, sealed: &SealedVault) -> bool {
         cache::remove(sealed.id())
-    }
-
-    /// Returns the passphrase from the environment, if it is set.
-    pub fn environment_passphrase(&self) -> Option<UnlockSecret> {
-        let passphrase = self.passphrase.as_ref()?;
-        let copy = SecretValue::new(passphrase.expose());
-        Some(UnlockSecret::Passphrase(copy))
     }
 
     /// Returns the keys that this machine stores for unlock methods.
@@ -250,23 +311,43 @@ impl VaultAccess {
                 cache::remove(sealed.id());
                 Ok(None)
             }
-            open => Ok(Some(open?)),
+            open => open.map(Some).map_err(|error| self.failure(error)),
         }
     }
 
-    async fn ask(&self) -> Result<OpenVault, Failure> {
+    /// Prompts for the passphrase, and anew if it is wrong. Fails after [`TRIES`] times.
+    async fn ask(&self, empty: EmptyAnswer) -> Result<OpenVault, Failure> {
+        let name = self.name();
         let mut tries = 1;
         loop {
-            let typed = read_hidden("passphrase of the vault: ")?;
+            let typed = read_hidden(&format!("passphrase of the {name}: ")).await?;
+            if typed.is_empty() && empty == EmptyAnswer::Declines {
+                return Err(Failure::new(Exit::Config, "no passphrase was typed"));
+            }
             match self.vault.unlock(UnlockSecret::Passphrase(typed)).await {
                 Err(error @ VaultError::WrongSecret { .. }) if tries < TRIES => {
                     tries += 1;
-                    screen::say(&format!("{error}; try again"));
+                    screen::say(&format!("{}; try again", self.failure(error).message()));
                 }
-                unlocked => return Ok(unlocked?),
+                unlocked => return unlocked.map_err(|error| self.failure(error)),
             }
         }
     }
+}
+
+/// What an empty line at a passphrase prompt means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EmptyAnswer {
+    /// It is tried like any other.
+    Tried,
+    /// The vault stays locked.
+    Declines,
+}
+
+/// Returns whether the database is the one that is used if nothing is configured.
+fn is_default(loaded: &Loaded) -> bool {
+    let place = &loaded.settings.session.store;
+    matches!(place, StoreLocation::Sqlite(path) if *path == loaded.paths.database())
 }
 
 /// Opens the vault of the configured user in this database.

@@ -110,9 +110,12 @@ impl FieldTool {
         let status = self.source.status(&caller.user, name).await;
         let status = status.map_err(|error| ToolError::trusted(error.to_string()))?;
         match status.problem(name) {
-            Some(problem) if status == SecretStatus::Missing => Ok(format!(
-                "{HANDLE}{name} was passed as this literal text in `{argument}`: {problem}"
-            )),
+            Some(problem) if status == SecretStatus::Missing => {
+                self.source.report(&problem);
+                Ok(format!(
+                    "{HANDLE}{name} was passed as this literal text in `{argument}`: {problem}"
+                ))
+            }
             problem => Err(ToolError::trusted(
                 problem.unwrap_or_else(|| self.not_bound(handle)),
             )),
@@ -162,7 +165,11 @@ impl FieldTool {
         if locked.iter().any(is_needed) {
             inspection.user_only = inspection.user_only.or(Some(UNLOCK_REASON.into()));
         } else if !handles.is_empty() {
-            inspection.refused = self.refusal(caller, &handles).await.map(Into::into);
+            let refusal = self.refusal(caller, &handles).await;
+            refusal
+                .iter()
+                .for_each(|problem| self.source.report(problem));
+            inspection.refused = refusal.map(Into::into);
         }
         inspection
     }

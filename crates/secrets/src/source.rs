@@ -89,6 +89,10 @@ pub trait SecretSource: fmt::Debug + Send + Sync {
     /// Returns the bindings for a tool in a vault that is locked, if its user can be asked for the passphrase now; none
     /// otherwise. Nothing authenticates them yet: they are for the question only.
     fn locked<'a>(&'a self, user: &'a UserId, tool: &'a str) -> BoxFuture<'a, Vec<BoundSecret>>;
+
+    /// Tells the user that a call was refused, or went without a secret, because of this problem. Problems that the other
+    /// functions return are reported already.
+    fn report(&self, problem: &str);
 }
 
 /// Why only the user can allow a call that needs a locked vault. The edge that asks then also reads the passphrase.

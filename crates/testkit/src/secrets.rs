@@ -174,4 +174,6 @@ impl SecretSource for MemorySecrets {
             Vec::new()
         }))
     }
+
+    fn report(&self, _: &str) {}
 }

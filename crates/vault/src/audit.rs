@@ -21,6 +21,8 @@ pub enum AuditAction {
     Bound,
     /// A binding of a secret was removed.
     Unbound,
+    /// The public identifier of a key was stored in clear, which older versions did not do.
+    PublicIdAdded,
     /// A secret was deleted.
     Removed,
     /// The vault was unlocked.
@@ -46,6 +48,7 @@ impl fmt::Display for AuditAction {
             Self::Blocked => "blocked",
             Self::Bound => "bound",
             Self::Unbound => "unbound",
+            Self::PublicIdAdded => "address added",
             Self::Removed => "removed",
             Self::Unlocked => "unlocked",
             Self::UnlockFailed => "unlock failed",

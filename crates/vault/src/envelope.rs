@@ -111,6 +111,7 @@ pub(crate) fn check(entry: &Entry, envelope: &[u8]) -> Result<(), VaultError> {
             name: entry.name.to_string(),
             found: version,
             expected: entry.version,
+            kind: entry.kind,
         });
     }
     let fits = format == FORMAT && version == entry.version && envelope.len() >= least;
@@ -124,6 +125,7 @@ pub(crate) fn check(entry: &Entry, envelope: &[u8]) -> Result<(), VaultError> {
 fn changed(entry: &Entry) -> VaultError {
     VaultError::RecordChanged {
         name: entry.name.to_string(),
+        kind: entry.kind,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Errors of a vault. No text contains a value.
 
 use crate::manifest::SecretKind;
-use crate::method::MethodKind;
+use crate::method::{MethodId, MethodKind};
 use chrono::DateTime;
 use lango_core::{StoreError, Timestamp};
 use std::path::PathBuf;
@@ -60,6 +60,8 @@ pub enum VaultError {
         found: u64,
         /// The version in the manifest.
         expected: u64,
+        /// The kind of the secret.
+        kind: SecretKind,
     },
     /// The record is not the one in the manifest.
     #[error(
@@ -68,12 +70,16 @@ pub enum VaultError {
     RecordChanged {
         /// The secret.
         name: String,
+        /// Its kind.
+        kind: SecretKind,
     },
     /// The store lacks a record of the manifest.
     #[error("the stored record of `{name}` is missing: it was deleted outside lango")]
     RecordMissing {
         /// The secret.
         name: String,
+        /// Its kind.
+        kind: SecretKind,
     },
     /// The manifest lacks a record of the store.
     #[error(
@@ -90,7 +96,7 @@ pub enum VaultError {
         name: String,
     },
     /// The secret has expired.
-    #[error("the secret `{name}` expired on {}", date(*at))]
+    #[error("the secret `{name}` expired on {}", date_and_time(*at))]
     Expired {
         /// The secret.
         name: String,
@@ -189,13 +195,13 @@ pub enum VaultError {
     /// Removing this method would leave the vault without an unlock method.
     #[error("this is the only way to unlock the vault")]
     LastMethod,
-    /// The passphrase or key of this method is needed but was not provided.
-    #[error("nothing that was given fits unlock method {id} ({method})")]
-    MethodNotGiven {
-        /// Its id.
-        id: u16,
-        /// Its kind.
-        method: MethodKind,
+    /// The passphrases or keys of these methods are needed but were not provided.
+    #[error("nothing that was given fits {}", list_methods(missing))]
+    MethodsNotGiven {
+        /// The methods.
+        missing: Vec<MethodId>,
+        /// The methods to leave out for the operation to succeed; empty if that would leave none.
+        without: Vec<u16>,
     },
     /// A new key file would replace something that exists.
     #[error("`{}` exists already, and a new key file replaces nothing", path.display())]
@@ -222,8 +228,25 @@ impl VaultError {
 
 /// Formats the date of a time in UTC.
 pub fn date(at: Timestamp) -> String {
+    utc(at).format("%Y-%m-%d").to_string()
+}
+
+/// Formats a time in UTC to the minute.
+pub fn date_and_time(at: Timestamp) -> String {
+    utc(at).format("%Y-%m-%d %H:%M UTC").to_string()
+}
+
+fn utc(at: Timestamp) -> DateTime<chrono::Utc> {
     let milliseconds = i64::try_from(at.0).unwrap_or(i64::MAX);
-    let time =
-        DateTime::from_timestamp_millis(milliseconds).unwrap_or(DateTime::<chrono::Utc>::MAX_UTC);
-    time.format("%Y-%m-%d").to_string()
+    DateTime::from_timestamp_millis(milliseconds).unwrap_or(DateTime::<chrono::Utc>::MAX_UTC)
+}
+
+/// Lists unlock methods for people: `unlock method 2 (passphrase)`, `unlock methods 2 (passphrase) and 3 (key file)`.
+pub fn list_methods(methods: &[MethodId]) -> String {
+    let names: Vec<String> = methods.iter().map(ToString::to_string).collect();
+    match names.as_slice() {
+        [one] => format!("unlock method {one}"),
+        [most @ .., last] => format!("unlock methods {} and {last}", most.join(", ")),
+        [] => "no unlock method".to_owned(),
+    }
 }

@@ -8,6 +8,7 @@ use crate::error::VaultError;
 use crate::key::Key;
 use crate::manifest::{Entry, MOST_SECRETS};
 use crate::method::{MOST_METHODS, UnlockMethod, UnlockSecret};
+use crate::vault::in_background;
 use lango_core::{UserId, VaultRecord, VaultSnapshot};
 use lango_secrets::SecretName;
 use std::collections::BTreeMap;
@@ -112,6 +113,7 @@ impl Head {
             .find(|record| *record.name == *entry.name.as_str());
         let record = found.ok_or_else(|| VaultError::RecordMissing {
             name: entry.name.to_string(),
+            kind: entry.kind,
         })?;
         envelope::check(entry, &record.envelope)?;
         Ok(record)
@@ -227,15 +229,15 @@ impl SealedVault {
         broken.chain(foreign).collect()
     }
 
-    /// Finds the master key. Trying a passphrase costs a few hundred milliseconds of CPU time per passphrase method.
-    pub(crate) fn unlock(&self, secret: &UnlockSecret) -> Result<Key, VaultError> {
+    /// Finds the master key, and the id of the method. Trying a passphrase costs a few hundred milliseconds of CPU time per passphrase method.
+    pub(crate) fn unlock(&self, secret: &UnlockSecret) -> Result<(u16, Key), VaultError> {
         let method = secret.kind();
         let of_kind = self.head.methods.iter().filter(|own| own.kind() == method);
         let mut is_tried = false;
         for own in of_kind {
             is_tried = true;
             if let Some(master) = own.unlock(&self.head.vault, secret)? {
-                return Ok(master);
+                return Ok((own.id, master));
             }
         }
         Err(if is_tried {
@@ -243,6 +245,20 @@ impl SealedVault {
         } else {
             VaultError::NoMethod { method }
         })
+    }
+
+    /// Returns the id of the method that a secret unlocks; `None` if there is none.
+    pub async fn method_of(&self, secret: UnlockSecret) -> Result<Option<u16>, VaultError> {
+        let (vault, methods) = (self.head.vault.clone(), self.head.methods.clone());
+        in_background(move || {
+            for method in &methods {
+                if method.unlock(&vault, &secret)?.is_some() {
+                    return Ok(Some(method.id));
+                }
+            }
+            Ok(None)
+        })
+        .await
     }
 
     /// Authenticates the head with the master key and returns its content.

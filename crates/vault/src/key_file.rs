@@ -31,13 +31,17 @@ pub fn create(path: &Path) -> Result<Key, VaultError> {
     Ok(key)
 }
 
-/// Reads the key of a file. Fails if other users can read or replace the file.
+/// Reads the key of a file. Fails if another user than root can read or replace the file, and for symbolic links, since
+/// others may be able to change where they lead.
 pub fn read(path: &Path) -> Result<Key, VaultError> {
     let failed = |error: std::io::Error| failure(path, &error.to_string());
     // A pipe in its place must not block.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = rustix::fs::open(path, flags, Mode::empty());
-    let file = File::from(file.map_err(|error| failed(error.into()))?);
+    let file = File::from(file.map_err(|error| match error {
+        rustix::io::Errno::LOOP => failure(path, &describe_link(path)),
+        error => failed(error.into()),
+    })?);
     let found = file.metadata().map_err(failed)?;
     if !found.is_file() {
         return Err(failure(path, "it is not a file"));
@@ -48,8 +52,12 @@ pub fn read(path: &Path) -> Result<Key, VaultError> {
         return Err(failure(path, &detail));
     }
     let own = rustix::process::geteuid().as_raw();
-    if found.uid() != own && own != 0 {
-        return Err(failure(path, "it belongs to another user"));
+    if found.uid() != own && found.uid() != 0 {
+        let (shown, owner) = (path.display(), found.uid());
+        let detail = format!(
+            "it belongs to another user (uid {owner}), who can read and replace it; make it yours: `chown {own} {shown}`"
+        );
+        return Err(failure(path, &detail));
     }
     let mut line = Zeroizing::new(Vec::with_capacity(256));
     file.take(256).read_to_end(&mut line).map_err(failed)?;
@@ -57,6 +65,17 @@ pub fn read(path: &Path) -> Result<Key, VaultError> {
     let hex = text.trim_end_matches('\n').strip_prefix(PREFIX);
     hex.and_then(from_hex)
         .ok_or_else(|| failure(path, "it has no key of lango's"))
+}
+
+fn describe_link(path: &Path) -> String {
+    let target = path.canonicalize();
+    let target = target.map_or_else(
+        |_| "which does not exist".to_owned(),
+        |target| format!("`{}`", target.display()),
+    );
+    format!(
+        "it is a symbolic link, and lango follows none to a key; name the file itself: {target}"
+    )
 }
 
 fn failure(path: &Path, detail: &str) -> VaultError {

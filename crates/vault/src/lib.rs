@@ -52,13 +52,13 @@ mod vault;
 
 pub use audit::AuditAction;
 pub use binding_draft::{BindingDraft, DraftError, bind_command};
-pub use error::{VaultError, date};
+pub use error::{VaultError, date, date_and_time, list_methods};
 pub use head::SealedVault;
 pub use key::Key;
 pub use lango_secrets::{MOST_SECRET_BYTES, SecretName, SecretValue};
 pub use manifest::{Entry, MOST_SECRETS, SecretKind};
 pub use method::{
-    LEAST_PASSPHRASE_CHARACTERS, MOST_METHODS, MethodKind, UnlockMethod, UnlockSecret,
+    LEAST_PASSPHRASE_CHARACTERS, MOST_METHODS, MethodId, MethodKind, UnlockMethod, UnlockSecret,
 };
 pub use open_vault::{NewSecret, OpenVault};
 pub use sealer::Sealer;

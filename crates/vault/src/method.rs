@@ -38,6 +38,21 @@ impl fmt::Display for MethodKind {
     }
 }
 
+/// The id of an unlock method with its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MethodId {
+    /// The id.
+    pub id: u16,
+    /// The kind.
+    pub kind: MethodKind,
+}
+
+impl fmt::Display for MethodId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.id, self.kind)
+    }
+}
+
 /// A passphrase or key that unlocks a vault.
 #[derive(Debug)]
 pub enum UnlockSecret {
@@ -56,6 +71,27 @@ impl UnlockSecret {
             Self::Passphrase(_) => MethodKind::Passphrase,
             Self::KeyFile(_) => MethodKind::KeyFile,
             Self::Keyring(_) => MethodKind::Keyring,
+        }
+    }
+}
+
+impl UnlockSecret {
+    /// Returns a copy.
+    pub fn duplicate(&self) -> Self {
+        match self {
+            Self::Passphrase(passphrase) => Self::Passphrase(SecretValue::new(passphrase.expose())),
+            Self::KeyFile(key) => Self::KeyFile(key.duplicate()),
+            Self::Keyring(key) => Self::Keyring(key.duplicate()),
+        }
+    }
+
+    /// Returns whether it is of the same kind and content.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Passphrase(own), Self::Passphrase(other)) => own.expose() == other.expose(),
+            (Self::KeyFile(own), Self::KeyFile(other))
+            | (Self::Keyring(own), Self::Keyring(other)) => own.expose() == other.expose(),
+            _ => false,
         }
     }
 }
@@ -137,6 +173,14 @@ impl UnlockMethod {
             Derivation::Passphrase(_) => MethodKind::Passphrase,
             Derivation::KeyFile => MethodKind::KeyFile,
             Derivation::Keyring => MethodKind::Keyring,
+        }
+    }
+
+    /// Returns its id with its kind.
+    pub fn described_id(&self) -> MethodId {
+        MethodId {
+            id: self.id,
+            kind: self.kind(),
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod bind;
 mod keys;
+mod methods;
 
 use crate::audit::AuditAction;
 use crate::cipher;
@@ -12,8 +13,7 @@ use crate::error::VaultError;
 use crate::head::{Head, Keys};
 use crate::key::Key;
 use crate::manifest::{Entry, MOST_PUBLIC_ID_BYTES, MOST_SECRETS, SecretKind};
-use crate::method::{UnlockMethod, UnlockSecret};
-use crate::vault::{TRIES, Vault, in_background, pause};
+use crate::vault::{TRIES, Vault, pause};
 use lango_core::{RecordSelection, Text, Timestamp, VaultChange, VaultChanged, VaultRecord};
 use lango_secrets::{MOST_SECRET_BYTES, SecretName, SecretValue};
 use std::sync::Arc;
@@ -49,6 +49,8 @@ pub struct OpenVault {
     vault: Vault,
     master: Key,
     keys: Arc<Keys>,
+    /// The id of the method that unlocked it; `None` if its master key was known.
+    unlocked_by: Option<u16>,
 }
 
 /// What happens to a secret that exists when another value is stored under its name.
@@ -77,6 +79,15 @@ impl OpenVault {
             vault,
             master,
             keys: Arc::new(keys),
+            unlocked_by: None,
+        }
+    }
+
+    /// Returns the same with the method that unlocked it.
+    pub(crate) fn with_method(self, id: u16) -> Self {
+        Self {
+            unlocked_by: Some(id),
+            ..self
         }
     }
 
@@ -86,6 +97,7 @@ impl OpenVault {
             vault: self.vault.acting_as(actor),
             master: self.master.duplicate(),
             keys: Arc::clone(&self.keys),
+            unlocked_by: self.unlocked_by,
         }
     }
 
@@ -237,96 +249,6 @@ impl OpenVault {
         self.change(RecordSelection::None, change).await
     }
 
-    /// Returns the unlock methods.
-    pub async fn methods(&self) -> Result<Vec<UnlockMethod>, VaultError> {
-        Ok(self.read(RecordSelection::None).await?.0.methods)
-    }
-
-    /// Adds an unlock method and returns its id. The master key and the records do not change.
-    pub async fn add_method(&self, secret: UnlockSecret) -> Result<u16, VaultError> {
-        let (head, _) = self.read(RecordSelection::None).await?;
-        let (vault, now) = (head.vault, self.vault.clock().now());
-        let (master, kind) = (self.master.duplicate(), secret.kind());
-        let made = in_background(move || UnlockMethod::new(now, &vault, &secret, &master));
-        let method = made.await?;
-        let change = |head: &mut Head, _: &[VaultRecord]| {
-            let id = head.add_method(method.clone())?;
-            let audit = Audit::of(AuditAction::MethodAdded, format!("{id} ({kind})").into());
-            Ok((RowChanges::default(), audit, id))
-        };
-        self.change(RecordSelection::None, change).await
-    }
-
-    /// Removes an unlock method. Fails for the last one.
-    pub async fn remove_method(&self, id: u16) -> Result<(), VaultError> {
-        let change = |head: &mut Head, _: &[VaultRecord]| {
-            let at = head.methods.iter().position(|method| method.id == id);
-            let method = head
-                .methods
-                .remove(at.ok_or(VaultError::NoSuchMethod { id })?);
-            if head.methods.is_empty() {
-                return Err(VaultError::LastMethod);
-            }
-            let subject = format!("{id} ({})", method.kind()).into();
-            let audit = Audit::of(AuditAction::MethodRemoved, subject);
-            Ok((RowChanges::default(), audit, ()))
-        };
-        self.change(RecordSelection::None, change).await
-    }
-
-    /// Replaces the master key: re-wraps the keys of all records, and wraps the new master key for every method. The
-    /// encrypted values do not change. Needs the secret of every method except those in `without`, which are removed.
-    pub async fn rotate_master(
-        &self,
-        secrets: Vec<UnlockSecret>,
-        without: &[u16],
-    ) -> Result<Self, VaultError> {
-        let (head, _) = self.read(RecordSelection::None).await?;
-        let old = head.methods.clone();
-        let vault = head.vault;
-        let mut methods = head.methods;
-        methods.retain(|method| !without.contains(&method.id));
-        if methods.is_empty() {
-            return Err(VaultError::LastMethod);
-        }
-        let identity = vault.clone();
-        let sealing = in_background(move || {
-            let master = cipher::random_key()?;
-            for method in &mut methods {
-                reseal(method, &identity, &secrets, &master)?;
-            }
-            Ok((master, methods))
-        });
-        let (master, methods) = sealing.await?;
-        let keys = Keys::derive(&master, vault.id)?;
-        let change = |head: &mut Head, records: &[VaultRecord]| {
-            if head.methods != old {
-                return Err(VaultError::Contended);
-            }
-            head.methods = methods.clone();
-            let mut put = Vec::with_capacity(head.entries.len());
-            for entry in head.entries.values_mut() {
-                let record = Head::record(entry, records)?;
-                let (from, to) = (&self.keys.wrapping, &keys.wrapping);
-                let envelope = envelope::rewrap(from, to, &head.vault, entry, &record.envelope)?;
-                entry.digest = cipher::digest(&envelope);
-                let name = entry.name.text();
-                put.push(VaultRecord { name, envelope });
-            }
-            let rows = RowChanges {
-                put,
-                ..RowChanges::default()
-            };
-            let audit = Audit {
-                action: AuditAction::MasterRotated,
-                subject: None,
-            };
-            Ok((rows, audit, ()))
-        };
-        self.change_as(&keys, RecordSelection::All, change).await?;
-        Ok(Self::new(self.vault.clone(), master, keys))
-    }
-
     async fn read(&self, records: RecordSelection) -> Result<(Head, Vec<VaultRecord>), VaultError> {
         let sealed = self.vault.read(records).await?;
         sealed.ok_or(VaultError::Absent)?.verify(&self.keys)
@@ -375,23 +297,6 @@ impl Audit {
         let subject = Some(subject);
         Self { action, subject }
     }
-}
-
-fn reseal(
-    method: &mut UnlockMethod,
-    vault: &envelope::VaultIdentity,
-    secrets: &[UnlockSecret],
-    master: &Key,
-) -> Result<(), VaultError> {
-    for secret in secrets {
-        if method.unlock(vault, secret)?.is_some() {
-            return method.reseal(vault, secret, master);
-        }
-    }
-    Err(VaultError::MethodNotGiven {
-        id: method.id,
-        method: method.kind(),
-    })
 }
 
 fn check_existing(old: Option<&Entry>, existing: Existing) -> Result<(), VaultError> {

@@ -147,7 +147,7 @@ impl Vault {
         let sealed = sealed.ok_or(VaultError::Absent)?;
         let method: Text = secret.kind().to_string().into();
         let tried = sealed.clone();
-        let master = match in_background(move || tried.unlock(&secret)).await {
+        let (id, master) = match in_background(move || tried.unlock(&secret)).await {
             Err(error @ VaultError::WrongSecret { .. }) => {
                 self.log(AuditAction::UnlockFailed, method).await?;
                 return Err(error);
@@ -163,7 +163,7 @@ impl Vault {
             error => error,
         })?;
         self.log(AuditAction::Unlocked, method).await?;
-        Ok(OpenVault::new(self.clone(), master, keys))
+        Ok(OpenVault::new(self.clone(), master, keys).with_method(id))
     }
 
     /// Opens the vault with a master key from an earlier [`unlock`](Self::unlock).

@@ -155,10 +155,11 @@ impl App {
         tools.extend(browser_tools);
         let payment_source = payment::Source {
             loaded: &loaded,
-            surroundings: &surroundings,
+            vault: vault.clone(),
             kept: &kept,
             // Most turns pay nothing.
             asking: Asking::Never,
+            reports: Some(Arc::clone(&vaults)),
         };
         let (payment_tools, payments) = payment::open(payment_source, keeping, &egress).await?;
         tools.extend(payment_tools);

@@ -50,7 +50,7 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["secrets", "unbind"],
         &[
             "lango secrets unbind GITHUB_TOKEN 1",
-            "lango secrets unbind GITHUB_TOKEN",
+            "lango secrets unbind GITHUB_TOKEN --all",
         ],
     ),
     (

@@ -11,17 +11,18 @@ use std::path::PathBuf;
                   pass show openai | lango secrets set OPENAI_API_KEY\n  \
                   lango secrets bind GITHUB_TOKEN --for github     for commands\n  \
                   lango secrets list\n  \
-                  lango secrets unlock                 for 15 minutes in this session\n\n\
-                  The first `set` makes the vault. Scripts and servers unlock it with LANGO_VAULT_PASSPHRASE or vault.keyFile."
+                  lango secrets unlock                 for 15 minutes in this login session\n\n\
+                  The first `set` makes the vault. Scripts and servers unlock it with LANGO_VAULT_PASSPHRASE or vault.keyFile;\n\
+                  LANGO_SERVER_VAULT_PASSPHRASE is for the vault of `lango secrets --server`."
 )]
 pub enum SecretsCommand {
     /// Make the vault and choose how it is unlocked; a passphrase if nothing is said
     Init(MethodArguments),
-    /// Store a secret: type it, or pipe it to standard input
+    /// Store a secret: type it, or pipe it to standard input (one line end after it, \n or \r\n, is taken off)
     Set {
         /// Its name, such as OPENAI_API_KEY.
         name: String,
-        /// Refuse it from then on: a time such as 90d, a day such as 2027-01-31, or never.
+        /// How long it is used: a time such as 90d, the last day (UTC) such as 2027-01-31, or never to expire.
         #[arg(long, value_name = "WHEN")]
         expires: Option<String>,
         /// What would be a value; it is refused.
@@ -57,10 +58,13 @@ pub enum SecretsCommand {
     Unbind {
         /// The secret.
         name: String,
-        /// The number of the binding, as `describe` shows it; all of them if there is none.
+        /// The number of the binding, as `describe` shows it. Without one you are asked, if there are several.
         number: Option<usize>,
+        /// Remove all of them.
+        #[arg(long, conflicts_with = "number")]
+        all: bool,
     },
-    /// Give a secret a new value, or the vault a new master key
+    /// Give a secret a new value (typed, or piped in as with `set`), or the vault a new master key
     Rotate {
         /// The secret.
         #[arg(conflicts_with = "master")]
@@ -71,8 +75,8 @@ pub enum SecretsCommand {
         /// With --master: remove this unlock method instead. May be repeated.
         #[arg(long, value_name = "ID", requires = "master")]
         without: Vec<u16>,
-        /// Refuse the new value from then on: a time such as 90d, a day such as 2027-01-31, or never. If nothing is said it
-        /// lives as long as the value before did.
+        /// How long the new value is used: a time such as 90d, the last day (UTC) such as 2027-01-31, or never to expire. If
+        /// nothing is said it lives as long as the value before did.
         #[arg(long, value_name = "WHEN", conflicts_with = "master")]
         expires: Option<String>,
         /// What would be a value; it is refused.
@@ -87,9 +91,9 @@ pub enum SecretsCommand {
         #[arg(long)]
         yes: bool,
     },
-    /// Unlock the vault for 15 minutes in this session
+    /// Unlock the vault for 15 minutes in this login session: for all commands that start within that time
     Unlock,
-    /// Forget that the vault was unlocked
+    /// End an unlock; a variable or a key file that unlocks the vault goes on doing so
     Lock,
     /// Store keys that are in environment variables or in plain files of lango's
     ImportEnv {
@@ -185,6 +189,9 @@ pub enum MethodsCommand {
     Remove {
         /// Its number, as the list shows it.
         id: u16,
+        /// Also if nothing here shows that another method works.
+        #[arg(long)]
+        yes: bool,
     },
 }
 

@@ -3,6 +3,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Shown, allowing_rule, request};
+use crate::terminal_state::TerminalState;
 use lango_core::{Answer, AnsweredBy, Asks, Extent, Subject, Text, Waiting};
 use lango_engine::{Conversation, edited_grant_problem};
 use rustix::termios::QueueSelector;
@@ -119,11 +120,18 @@ struct Question {
 /// Reads the answer on a thread of its own, since the terminal is waited for there.
 async fn ask_person(question: Question) -> Result<Reply, Failure> {
     let can_wait = question.can_wait;
+    let terminal = TerminalState::of_input();
     let typed = tokio::task::spawn_blocking(move || question.read_reply());
     let reply = tokio::select! {
         typed = typed => typed.map_err(|error| error.to_string()),
-        _ = tokio::signal::ctrl_c() => return Ok(Reply::Stop),
-        () = super::watch::asked_to_end() => return Ok(Reply::Wait),
+        _ = tokio::signal::ctrl_c() => {
+            terminal.restore();
+            return Ok(Reply::Stop);
+        }
+        () = super::watch::asked_to_end() => {
+            terminal.restore();
+            return Ok(Reply::Wait);
+        }
     };
     let reply = reply.and_then(|reply| reply.map_err(|error| error.to_string()));
     let reply = reply.map_err(|error| {

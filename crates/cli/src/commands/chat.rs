@@ -1,4 +1,5 @@
-//! `lango`: a chat in the scrollback. Ctrl-C stops the turn, not the program; Ctrl-D leaves.
+//! `lango`: a chat in the scrollback. Ctrl-C stops the turn, not the program; Ctrl-D leaves, and so does a signal that ends
+//! the process.
 
 mod line;
 mod turn;
@@ -8,6 +9,7 @@ use crate::app::{App, Keeping};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::sessions::{Sessions, open_session};
+use crate::signals::{StopSignal, StopSignals};
 use lango_core::{Model, SessionId, UserInput};
 use lango_engine::{Conversation, Mode, RunnerError, Skipped};
 use lango_models::Offline;
@@ -16,22 +18,24 @@ use std::sync::Arc;
 
 /// Opens a chat in a new session.
 pub async fn chat(config: Vec<String>) -> Result<Exit, Failure> {
-    let mut app = App::load_for(config, Keeping::Everything).await?;
-    let result = chat_in(&mut app).await;
+    let mut signals = StopSignals::listen()?;
+    let load = App::load_for(config, Keeping::Everything);
+    let mut app = signals.guard(load).await?;
+    let result = chat_in(&mut app, &mut signals).await;
     // Also after a failure: what servers left behind has to be reported.
     app.close().await;
     result
 }
 
-async fn chat_in(app: &mut App) -> Result<Exit, Failure> {
-    app.connect().await?;
+async fn chat_in(app: &mut App, signals: &mut StopSignals) -> Result<Exit, Failure> {
+    signals.guard(app.connect()).await?;
     let sessions = app.sessions().await?;
     app.held.remember();
-    let choice = app.choose_model().await?;
+    let choice = signals.guard(app.choose_model()).await?;
     choice.warn();
     let model = choice.model;
     let conversation = app.runner(&sessions, &model)?.start(app.user());
-    talk(app, &sessions, conversation, &model).await
+    talk(app, &sessions, conversation, &model, signals).await
 }
 
 /// Opens a chat in an existing session.
@@ -40,7 +44,8 @@ pub async fn resume(
     sessions: &Sessions,
     session: SessionId,
 ) -> Result<Exit, Failure> {
-    let result = resume_in(app, sessions, session).await;
+    let mut signals = StopSignals::listen()?;
+    let result = resume_in(app, sessions, session, &mut signals).await;
     app.close().await;
     result
 }
@@ -49,14 +54,15 @@ async fn resume_in(
     app: &mut App,
     sessions: &Sessions,
     session: SessionId,
+    signals: &mut StopSignals,
 ) -> Result<Exit, Failure> {
-    app.connect().await?;
-    let choice = app.choose_model().await?;
+    signals.guard(app.connect()).await?;
+    let choice = signals.guard(app.choose_model()).await?;
     choice.warn();
     let model = choice.model;
     let runner = app.runner(sessions, &model)?;
     let conversation = open_session(&runner, session).await?;
-    talk(app, sessions, conversation, &model).await
+    talk(app, sessions, conversation, &model, signals).await
 }
 
 async fn talk(
@@ -64,6 +70,7 @@ async fn talk(
     sessions: &Sessions,
     mut conversation: Conversation,
     chosen: &Arc<dyn Model>,
+    signals: &mut StopSignals,
 ) -> Result<Exit, Failure> {
     let model = chosen.name();
     screen::print(&banner(app, &conversation, model))?;
@@ -75,9 +82,9 @@ async fn talk(
         folder: &folder,
         vaults: &vaults,
     };
-    finish_first(&mut conversation, model, place).await;
+    finish_first(&mut conversation, model, place).await?;
     loop {
-        let typed = next_line(app, &mut input, &conversation).await?;
+        let typed = next_line(app, &mut input, &conversation, signals).await?;
         let line = match typed {
             Line::Text(line) => line,
             Line::Cleared => continue,
@@ -91,13 +98,13 @@ async fn talk(
                 screen::print(&format!("there is no command {command}; /help lists them"))?;
             }
             question => {
-                finish_first(&mut conversation, model, place).await;
+                finish_first(&mut conversation, model, place).await?;
                 if app.take_in()? {
                     conversation.move_to(&app.runner(sessions, chosen)?);
                 }
                 match input.as_question(question) {
                     Ok(question) => {
-                        go(&mut conversation, model, Some(&question), place).await;
+                        go(&mut conversation, model, Some(&question), place).await?;
                     }
                     Err(failure) => screen::say(&format!("error: {failure}")),
                 }
@@ -113,33 +120,49 @@ async fn talk(
     Ok(Exit::Ok)
 }
 
-/// Waits for the next line; meanwhile memory does what is due after the last turn.
+/// Waits for the next line; meanwhile memory does what is due after the last turn. Fails with a signal that ends the process,
+/// also one that came during the last turn.
 async fn next_line(
     app: &App,
     input: &mut LineInput,
     conversation: &Conversation,
+    signals: &mut StopSignals,
 ) -> Result<Line, Failure> {
-    let typed = input.next();
-    tokio::pin!(typed);
+    let typed = async {
+        let typed = input.next();
+        tokio::pin!(typed);
+        tokio::select! {
+            line = &mut typed => return line,
+            _ = app.remember(conversation.user(), conversation.session()) => {}
+        }
+        typed.await
+    };
     tokio::select! {
-        line = &mut typed => return line,
-        _ = app.remember(conversation.user(), conversation.session()) => {}
+        biased;
+        () = signals.terminated() => {}
+        line = typed => return line,
     }
-    typed.await
+    input.restore_terminal();
+    Err(StopSignal::Terminate.into())
 }
 
 /// Goes on with a turn that was cut off, and asks about one that waits: whatever comes next has to wait behind it.
-async fn finish_first(conversation: &mut Conversation, model: &str, place: Place<'_>) {
+async fn finish_first(
+    conversation: &mut Conversation,
+    model: &str,
+    place: Place<'_>,
+) -> Result<(), Failure> {
     if let Err(error) = look_again(conversation).await {
-        return screen::say(&format!("error: {}", Failure::from(error)));
+        screen::say(&format!("error: {}", Failure::from(error)));
+        return Ok(());
     }
     match (conversation.is_cut_off(), conversation.waiting()) {
-        (false, []) => return,
+        (false, []) => return Ok(()),
         (false, _) => screen::say("this session waits for your answer"),
         // That it goes on is told by the first thing that is stored.
         (true, _) => {}
     }
-    go(conversation, model, None, place).await;
+    go(conversation, model, None, place).await
 }
 
 /// What was left open may have been seen to elsewhere.
@@ -150,15 +173,21 @@ async fn look_again(conversation: &mut Conversation) -> Result<(), RunnerError> 
     }
 }
 
-/// Runs a turn, or goes on with the one that is left. What goes wrong is told; the chat goes on.
+/// Runs a turn, or goes on with the one that is left. What goes wrong is told, and the chat goes on; only a signal that ends
+/// the process ends it.
 async fn go(
     conversation: &mut Conversation,
     model: &str,
     question: Option<&UserInput>,
     place: Place<'_>,
-) {
-    if let Err(failure) = turn::show_turn(model, conversation, question, place).await {
-        screen::say(&format!("error: {failure}"));
+) -> Result<(), Failure> {
+    match turn::show_turn(model, conversation, question, place).await {
+        Err(failure) if failure.exit == Exit::Terminated => Err(failure),
+        Err(failure) => {
+            screen::say(&format!("error: {failure}"));
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 

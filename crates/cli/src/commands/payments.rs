@@ -3,7 +3,7 @@
 use super::secrets::{Secrets, VaultOwner, piped_value, refuse_value};
 use crate::args::{PaymentsCommand, WalletCommand};
 use crate::exit::{Exit, Failure};
-use crate::payment::{PaymentStatus, Source, StoredWallet, set_rpc_url};
+use crate::payment::{PaymentStatus, Source, StoredWallet, correct_endpoint, set_rpc_url};
 use crate::screen::{self, Layout};
 use crate::vault::typed_value;
 use chrono::DateTime;
@@ -144,9 +144,9 @@ async fn address(config: Vec<String>, as_json: bool) -> Result<(), Failure> {
     }
     screen::print(&address)?;
     if let Some(locked) = wallet.locked {
-        let next = locked.next_step();
+        let (name, next) = (locked.name(), locked.next_step());
         screen::say(&format!(
-            "the vault is locked, so this address was not checked; before you send anything to it: {next}"
+            "the {name} is locked, so this address was not checked; before you send anything to it: {next}"
         ));
     }
     Ok(())
@@ -156,7 +156,7 @@ async fn import(config: Vec<String>, name: &str, as_json: bool) -> Result<(), Fa
     let name_of_secret = SecretName::new(name)?;
     let value = match piped_value("payments wallet import")? {
         Some(value) => value,
-        None => typed_value(&name_of_secret)?,
+        None => typed_value(&name_of_secret).await?,
     };
     let key = parse_key(value.expose_text().unwrap_or_default()).map_err(|_| {
         let message = "this is not the private key of a wallet: it has 64 hexadecimal digits, with or without `0x`";
@@ -225,8 +225,9 @@ impl From<PaymentError> for Failure {
             PaymentError::Key { .. } | PaymentError::WrongChain { .. } => Exit::Config,
             _ => Exit::Failed,
         };
-        Self::new(exit, error.to_string())
-            .next("`lango doctor` looks at the endpoint, the wallet and the limits")
+        let next = correct_endpoint(&error)
+            .unwrap_or("`lango doctor` looks at the endpoint, the wallet and the limits");
+        Self::new(exit, error.to_string()).next(next)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::attach::read_files;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, subject_line};
 use crate::sessions::open_session;
+use crate::signals::StartSignals;
 use crate::text_file;
 use lango_core::{Outcome, Waiting};
 use lango_engine::{AnswerSchema, Conversation, TurnEnd};
@@ -43,8 +44,9 @@ async fn turn(config: Vec<String>, arguments: RunArguments) -> Result<Exit, Fail
         false => Keeping::Everything,
     };
     let schema = arguments.schema.as_deref().map(read_schema).transpose()?;
-    let mut app = App::load_for(config, keeping).await?;
-    let result = turn_in(&mut app, arguments, schema).await;
+    let mut signals = StartSignals::listen()?;
+    let mut app = signals.guard(App::load_for(config, keeping)).await?;
+    let result = turn_in(&mut app, arguments, schema, &mut signals).await;
     // Also after a failure: what servers left behind has to be reported.
     app.close().await;
     result
@@ -54,10 +56,12 @@ async fn turn_in(
     app: &mut App,
     arguments: RunArguments,
     schema: Option<AnswerSchema>,
+    signals: &mut StartSignals,
 ) -> Result<Exit, Failure> {
     let files = read_files(&arguments.attach)?;
-    app.connect().await?;
-    let mut question = input::question(&arguments.prompt, arguments.quiet).await?;
+    signals.guard(app.connect()).await?;
+    let question = input::question(&arguments.prompt, arguments.quiet);
+    let mut question = signals.guard(question).await?;
     question.files = files;
     question.answer_schema = schema.map(|schema| Arc::clone(schema.value()));
     if !arguments.quiet {
@@ -73,7 +77,7 @@ async fn turn_in(
     if !arguments.ephemeral {
         app.held.remember();
     }
-    let choice = app.choose_model().await?;
+    let choice = signals.guard(app.choose_model()).await?;
     if !arguments.quiet {
         choice.warn();
     }
@@ -96,6 +100,9 @@ async fn turn_in(
         asker => asker,
     };
     app.vaults.allow_prompts();
+    if asker == Asker::Nobody {
+        app.vaults.print_problems();
+    }
     let folder = app.folder();
     let place = Place {
         folder: &folder,

@@ -2,26 +2,31 @@
 //! ever printed.
 
 mod bind;
+mod expiry;
 mod import;
 mod methods;
+mod programs;
 mod show;
 
 use crate::args::SecretsCommand;
 use crate::config::{self, Loaded, Surroundings};
 use crate::exit::{Exit, Failure};
+use crate::markdown::sanitize;
 use crate::payment;
 use crate::roster::Roster;
 use crate::screen;
 use crate::sessions::Kept;
+use crate::signals::StopSignals;
 use crate::vault::{self, Asking, VaultAccess};
-use lango_core::{AgentName, Clock, RecordSelection, Timestamp};
-use lango_engine::{SystemClock, Tree};
+use expiry::Expiry;
+use lango_core::{AgentName, RecordSelection};
+use lango_engine::Tree;
 use lango_vault::{
     Entry, MethodKind, NewSecret, OpenVault, SealedVault, SecretKind, SecretName, SecretValue,
-    UnlockSecret, date,
+    UnlockMethod, UnlockSecret, date_and_time,
 };
 use std::ffi::OsString;
-use std::io::IsTerminal;
+use std::io::{BufRead, IsTerminal, Write};
 
 /// Whose vault the commands work with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,9 +73,10 @@ impl Secrets {
     pub(super) fn payment_source(&self) -> payment::Source<'_> {
         payment::Source {
             loaded: &self.loaded,
-            surroundings: &self.surroundings,
+            vault: self.access.clone(),
             kept: &self.kept,
             asking: Asking::Allowed,
+            reports: None,
         }
     }
 
@@ -91,7 +97,12 @@ pub async fn secrets(
 ) -> Result<Exit, Failure> {
     let secrets = Secrets::load(config, owner)?;
     let done = run(&secrets, command).await;
-    done.map_err(|failure| failure.with_command("lango secrets", secrets.access.command()))
+    let (name, command) = (secrets.access.name(), secrets.access.command());
+    done.map_err(|failure| {
+        failure
+            .of_vault(&name)
+            .with_command(vault::OWN_COMMAND, command)
+    })
 }
 
 async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure> {
@@ -108,7 +119,9 @@ async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure
         SecretsCommand::List { json } => show::list(secrets, json).await?,
         SecretsCommand::Describe { name, json } => show::describe(secrets, &name, json).await?,
         SecretsCommand::Bind(arguments) => bind::bind(secrets, &arguments).await?,
-        SecretsCommand::Unbind { name, number } => bind::unbind(secrets, &name, number).await?,
+        SecretsCommand::Unbind { name, number, all } => {
+            bind::unbind(secrets, &name, number, all).await?;
+        }
         SecretsCommand::Rotate {
             name: Some(name),
             expires,
@@ -171,7 +184,7 @@ async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(),
     {
         screen::say(&format!(
             "{name} does not expire any more; the value before would have on {}. `{} rotate` keeps the lifetime",
-            date(before),
+            date_and_time(before),
             secrets.access.command()
         ));
     }
@@ -218,7 +231,7 @@ async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<
     if let Some(at) = entry.expires.filter(|_| is_kept) {
         screen::say(&format!(
             "it expires on {}, after the same time as the value before; `--expires` sets another time, `--expires never` none",
-            date(at)
+            date_and_time(at)
         ));
     }
     Ok(())
@@ -235,7 +248,7 @@ async fn store(
             vault::warn_if_short(name, &value);
             value
         }
-        None => vault::typed_value(name)?,
+        None => vault::typed_value(name).await?,
     };
     let secret = NewSecret {
         expires: expiry.time(),
@@ -264,53 +277,25 @@ pub(super) fn piped_value(command: &str) -> Result<Option<SecretValue>, Failure>
     Ok(Some(value))
 }
 
-/// From when on a secret is refused.
-#[derive(Clone, Copy)]
-enum Expiry {
-    /// So long after it is stored, in milliseconds.
-    After(u64),
-    /// From this time on.
-    At(Timestamp),
-    /// Not at all.
-    Never,
-}
-
-impl Expiry {
-    fn read(text: &str) -> Result<Self, Failure> {
-        use chrono::{NaiveDate, NaiveTime};
-        if text == "never" {
-            return Ok(Self::Never);
-        }
-        if let Ok(day) = text.parse::<NaiveDate>() {
-            let start = day.and_time(NaiveTime::MIN).and_utc().timestamp_millis();
-            return Ok(Self::At(Timestamp(
-                u64::try_from(start).unwrap_or_default(),
-            )));
-        }
-        let age = config::age(text).map_err(|_| {
-            let message = "`--expires` is a time such as 90d, a day such as 2027-01-31, or never";
-            Failure::new(Exit::Usage, message).next("lango secrets set NAME --expires 90d")
-        })?;
-        Ok(Self::After(
-            u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
-        ))
+/// Asks a question with yes and no at the terminal. Returns the failure if there is none to ask at, or if the answer is no.
+pub(super) async fn confirm(question: &str, refusal: Failure) -> Result<(), Failure> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(refusal);
     }
-
-    /// Returns the expiry after which a new value lives as long as the stored one does.
-    fn like(old: &Entry) -> Self {
-        match old.expires {
-            Some(at) => Self::After(at.0.saturating_sub(old.updated.0)),
-            None => Self::Never,
-        }
-    }
-
-    /// Returns the time, for a secret that is stored now.
-    fn time(self) -> Option<Timestamp> {
-        match self {
-            Self::After(age) => Some(Timestamp(SystemClock.now().0.saturating_add(age))),
-            Self::At(time) => Some(time),
-            Self::Never => None,
-        }
+    let mut out = std::io::stderr();
+    write!(out, "{} [y/N] ", sanitize(question))?;
+    out.flush()?;
+    let reading = tokio::task::spawn_blocking(|| {
+        let mut answer = String::new();
+        let read = std::io::stdin().lock().read_line(&mut answer);
+        read.map(|_| answer)
+    });
+    let mut signals = StopSignals::listen()?;
+    let answer = signals.guard(async { Ok(reading.await.map_err(std::io::Error::other)??) });
+    let answer = answer.await?;
+    match answer.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::new(Exit::Interrupted, "nothing was changed")),
     }
 }
 
@@ -320,15 +305,21 @@ async fn rotate_master(secrets: &Secrets, without: &[u16]) -> Result<(), Failure
     let sealed = access.sealed().await?;
     let mut problems = Vec::new();
     let mut given = access.stored_secrets(&sealed, &mut problems);
-    given.extend(access.environment_passphrase());
-    let wanted = sealed.methods().iter();
-    let passphrases = wanted
-        .filter(|method| method.kind() == MethodKind::Passphrase && !without.contains(&method.id));
-    let from_environment = usize::from(access.environment_passphrase().is_some());
-    for method in passphrases.skip(from_environment) {
+    let mut in_environment = None;
+    if let Some(passphrase) = access.environment_passphrase() {
+        in_environment = sealed.method_of(passphrase.duplicate()).await?;
+        given.push(passphrase);
+    }
+    let is_asked = |method: &&UnlockMethod| {
+        let is_left_out = without.contains(&method.id) || in_environment == Some(method.id);
+        method.kind() == MethodKind::Passphrase && !is_left_out
+    };
+    for method in sealed.methods().iter().filter(is_asked) {
         if vault::can_ask() {
-            let question = format!("passphrase of unlock method {}: ", method.id);
-            given.push(UnlockSecret::Passphrase(vault::read_hidden(&question)?));
+            let (name, id) = (access.name(), method.id);
+            let question = format!("passphrase of the {name}, unlock method {id}: ");
+            let typed = vault::read_hidden(&question).await?;
+            given.push(UnlockSecret::Passphrase(typed));
         }
     }
     problems.iter().for_each(|problem| screen::say(problem));
@@ -345,19 +336,34 @@ async fn unlock(secrets: &Secrets) -> Result<(), Failure> {
     screen::print(&if access.remember(&sealed, &open) {
         access.cache_notice()
     } else {
-        "the vault can be unlocked; this system has no kernel keyring, so each command asks anew"
-            .to_owned()
+        format!(
+            "the {} can be unlocked; this system has no kernel keyring, so each command asks anew",
+            access.name()
+        )
     })?;
     Ok(())
 }
 
 async fn lock(secrets: &Secrets) -> Result<(), Failure> {
-    let sealed = secrets.access.sealed().await?;
-    screen::print(if secrets.access.forget(&sealed) {
-        "locked"
+    let access = &secrets.access;
+    let sealed = access.sealed().await?;
+    let name = access.name();
+    screen::print(&if access.forget(&sealed) {
+        format!("locked the {name}")
     } else {
-        "the vault was locked already"
+        format!("the {name} was locked already")
     })?;
+    let has = |kind| sealed.methods().iter().any(|method| method.kind() == kind);
+    let variable = access.passphrase_variable();
+    if let Some(variable) = variable.filter(|_| has(MethodKind::Passphrase)) {
+        screen::say(&format!(
+            "{variable} is set, and unlocks it again for every command: `unset {variable}`"
+        ));
+    } else if access.key_file.is_some() && has(MethodKind::KeyFile) {
+        screen::say("the key file of `vault.keyFile` unlocks it again for every command");
+    } else if has(MethodKind::Keyring) {
+        screen::say("the keyring of your desktop unlocks it again for every command");
+    }
     Ok(())
 }
 

@@ -3,11 +3,13 @@
 use super::retention::retain;
 use crate::app::{App, Keeping};
 use crate::args::ServeArguments;
+use crate::config::Settings;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, one_line};
 use crate::served_app::ServedApp;
+use crate::signals::{StartSignals, StopSignals};
 use crate::token::server_token;
-use crate::vault::SERVER_TOKEN;
+use crate::vault::{SERVER_TOKEN, key_settings, secret_of};
 use a2a::AgentSkill;
 use lango_a2a::server::{Access, AgentServer, Recovered, ServerSettings};
 use lango_core::UserId;
@@ -20,7 +22,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How often to try again to listen on a port that is in use, and the pause before each try.
 const LISTEN_RETRIES: u32 = 20;
@@ -31,12 +32,15 @@ pub async fn serve_command(
     config: Vec<String>,
     arguments: ServeArguments,
 ) -> Result<Exit, Failure> {
-    let mut app = App::load_for(config, Keeping::Everything).await?;
-    app.connect().await?;
-    let place = Place::of(&app, &arguments).await?;
+    let mut start = StartSignals::listen()?;
+    let mut app = start
+        .guard(App::load_for(config, Keeping::Everything))
+        .await?;
+    start.guard(app.connect()).await?;
+    let place = start.guard(Place::of(&app, &arguments)).await?;
     let sessions = app.sessions().await?;
     app.held.remember();
-    let choice = app.choose_model().await?;
+    let choice = start.guard(app.choose_model()).await?;
     choice.warn();
     let model = choice.model;
     let listener = place.listen().await?;
@@ -54,7 +58,8 @@ pub async fn serve_command(
         Some(_) => Access::Bearer,
         None => Access::Open,
     };
-    let banner = banner(&app, &place, address, model.name());
+    let vaults = locked_vaults(&app).await;
+    let banner = banner(&app, &place, address, model.name(), vaults);
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
     let _retaining = retain(&app);
@@ -70,7 +75,7 @@ pub async fn serve_command(
     let token = place.token.as_ref().map(|token| token.text.as_str());
     let auth = Auth::new(token, place.user).with_hosts(place.hosts);
     let router = auth.guard(server.router());
-    let mut signals = Signals::listen()?;
+    let mut signals = StopSignals::listen()?;
     screen::say(&banner);
     report_recovered(&recovered);
     let grace = arguments.grace.0;
@@ -79,7 +84,7 @@ pub async fn serve_command(
         screen::say("stopping: what runs is given time to finish; ctrl-c again ends now");
         tokio::select! {
             () = server.stop(grace) => {}
-            () = signals.next() => server.stop(Duration::ZERO).await,
+            _ = signals.next() => server.stop(Duration::ZERO).await,
         }
     };
     let recovery = Recovery::new(server.clone(), context, tasks, app.users());
@@ -90,6 +95,48 @@ pub async fn serve_command(
     app.close().await;
     screen::say("stopped");
     Ok(Exit::Ok)
+}
+
+/// Describes the vaults that are needed and locked: what does not work, and how to unlock them. Nothing asks for a passphrase
+/// while the server runs.
+async fn locked_vaults(app: &App) -> Vec<String> {
+    let settings = &app.loaded.settings;
+    let mut lines = Vec::new();
+    for user in app.users() {
+        let mut effects = Vec::new();
+        if user == app.user() && names_secrets(settings) {
+            effects.push("keys and tokens with `secret:NAME` in the configuration are not used");
+        }
+        if user == settings.server.user {
+            effects.push("agents go without its secrets");
+        }
+        if effects.is_empty() {
+            continue;
+        }
+        let effects = effects.join(", and ");
+        lines.push(match app.vaults.locked_vault(&user).await {
+            Ok(None) => continue,
+            Ok(Some(locked)) => {
+                let problems = locked.problems.iter();
+                let problems: String = problems.map(|problem| format!(" ({problem})")).collect();
+                format!(
+                    "vault   the {} is locked{problems}: {effects} until then; to unlock it: {}",
+                    locked.name(),
+                    locked.next_step()
+                )
+            }
+            Err(failure) => format!("vault   {}: {effects}", failure.message()),
+        });
+    }
+    lines
+}
+
+/// Returns whether a key or token of the configuration is a secret of the vault.
+fn names_secrets(settings: &Settings) -> bool {
+    let named = key_settings(settings);
+    named
+        .iter()
+        .any(|setting| secret_of(setting.value).is_some())
 }
 
 /// Prints what an earlier run has left.
@@ -111,30 +158,6 @@ fn report_recovered(recovered: &Recovered) {
     if !recovered.damaged.is_empty() {
         let ids = recovered.damaged.join(", ");
         screen::say(&format!("warning tasks that cannot be read: {ids}"));
-    }
-}
-
-/// The signals that end the server. While they are handled, none of them ends the process by itself.
-struct Signals([Signal; 3]);
-
-impl Signals {
-    fn listen() -> io::Result<Self> {
-        let [interrupt, terminate, hangup] = [
-            SignalKind::interrupt(),
-            SignalKind::terminate(),
-            SignalKind::hangup(),
-        ]
-        .map(signal);
-        Ok(Self([interrupt?, terminate?, hangup?]))
-    }
-
-    async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.0;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
     }
 }
 
@@ -284,8 +307,14 @@ fn skills(tree: &Tree) -> Vec<AgentSkill> {
     own.map(skill).collect()
 }
 
-/// Returns the text that `lango serve` starts with: address, token, model, agents and warnings.
-fn banner(app: &App, place: &Place, address: SocketAddr, model: &str) -> String {
+/// Returns the text that `lango serve` starts with: address, token, model, agents, locked vaults and warnings.
+fn banner(
+    app: &App,
+    place: &Place,
+    address: SocketAddr,
+    model: &str,
+    vaults: Vec<String>,
+) -> String {
     let url = place.url(address);
     let mut lines = vec![
         format!(
@@ -325,6 +354,7 @@ fn banner(app: &App, place: &Place, address: SocketAddr, model: &str) -> String 
     }
     let notice = app.sandbox_notice();
     lines.extend(notice.map(|notice| format!("sandbox {notice}")));
+    lines.extend(vaults);
     let warnings = app.warnings().into_iter();
     lines.extend(warnings.map(|warning| format!("warning {}", one_line(&warning, 300))));
     lines.push("what has to be allowed waits in `lango approvals` · ctrl-c stops".to_owned());

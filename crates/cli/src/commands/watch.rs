@@ -50,7 +50,7 @@ pub async fn watch(
     let mut end = match given {
         Given::Question(question) => go(conversation, Go::Ask(question), &mut show).await?,
         Given::Answer(request, answer) => {
-            let answer = prepare(conversation, place, &request, answer).await;
+            let answer = prepare(conversation, place, &request, answer).await?;
             let go_on = Go::Answer(request, answer, AnsweredBy::Person);
             go(conversation, go_on, &mut show).await?
         }
@@ -68,7 +68,7 @@ pub async fn watch(
                     denied.extend(waiting.first().cloned());
                 }
                 let request = waiting[0].request.id.clone();
-                let answer = prepare(conversation, place, &request, answer).await;
+                let answer = prepare(conversation, place, &request, answer).await?;
                 Go::Answer(request, answer, by)
             }
         };
@@ -84,15 +84,15 @@ async fn prepare(
     place: Place<'_>,
     request: &ApprovalId,
     answer: Answer,
-) -> Answer {
+) -> Result<Answer, Failure> {
     let mut waiting = conversation.waiting().iter();
     let waiting = waiting.find(|waiting| waiting.request.id == *request);
     match waiting.filter(|_| answer.allows()) {
         Some(waiting) => {
-            let prepared = place.vaults.prepare(conversation.user(), waiting).await;
-            prepared.unwrap_or(answer)
+            let prepared = place.vaults.prepare(conversation.user(), waiting).await?;
+            Ok(prepared.unwrap_or(answer))
         }
-        None => answer,
+        None => Ok(answer),
     }
 }
 

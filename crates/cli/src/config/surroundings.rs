@@ -38,6 +38,9 @@ const MCP_SERVERS: &str = "mcp-servers";
 /// The variable with the passphrase of the vault, for scripts and servers.
 pub const VAULT_PASSPHRASE: &str = "LANGO_VAULT_PASSPHRASE";
 
+/// The variable with the passphrase of the server's vault; [`VAULT_PASSPHRASE`] if it is not set.
+pub const SERVER_VAULT_PASSPHRASE: &str = "LANGO_SERVER_VAULT_PASSPHRASE";
+
 /// Everything outside of files that has a say.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
@@ -49,6 +52,8 @@ pub struct Surroundings {
     pub flags: Vec<String>,
     /// The passphrase of the vault. It is not in `env`, so that nothing that lango starts is given it.
     pub vault_passphrase: Option<Arc<SecretValue>>,
+    /// The passphrase of the server's vault, if it has one of its own. It is not in `env` either.
+    pub server_vault_passphrase: Option<Arc<SecretValue>>,
 }
 
 impl Surroundings {
@@ -59,14 +64,18 @@ impl Surroundings {
     pub fn from_process(flags: Vec<String>) -> Result<Self, Problems> {
         let cwd = env::current_dir().map_err(Problem::NoWorkingFolder)?;
         let mut env: BTreeMap<OsString, OsString> = env::vars_os().collect();
-        let passphrase = env.remove(OsStr::new(VAULT_PASSPHRASE));
-        let passphrase = passphrase.filter(|value| !value.is_empty());
-        let vault_passphrase = passphrase.map(|value| Arc::new(SecretValue::new(value.into_vec())));
+        let mut take = |variable: &str| {
+            let value = env.remove(OsStr::new(variable))?;
+            (!value.is_empty()).then(|| Arc::new(SecretValue::new(value.into_vec())))
+        };
+        let vault_passphrase = take(VAULT_PASSPHRASE);
+        let server_vault_passphrase = take(SERVER_VAULT_PASSPHRASE);
         Ok(Self {
             env,
             cwd,
             flags,
             vault_passphrase,
+            server_vault_passphrase,
         })
     }
 

@@ -3,7 +3,7 @@
 use super::{Exit, Failure};
 use crate::config::VAULT_PASSPHRASE;
 use lango_secrets::InvalidName;
-use lango_vault::{MethodKind, VaultError};
+use lango_vault::{MethodId, MethodKind, SecretKind, VaultError};
 
 impl From<InvalidName> for Failure {
     fn from(error: InvalidName) -> Self {
@@ -11,16 +11,66 @@ impl From<InvalidName> for Failure {
     }
 }
 
-/// Says how to give the secret of an unlock method to `rotate --master`.
-fn give_method(id: u16, method: MethodKind) -> String {
-    let give = match method {
-        MethodKind::Passphrase => {
-            format!("run it at a terminal, or set {VAULT_PASSPHRASE} to this passphrase")
+/// Says how to give the secrets of unlock methods to `rotate --master`, or how to remove the methods.
+fn give_methods(missing: &[MethodId], without: &[u16]) -> String {
+    let count = |kind| missing.iter().filter(|method| method.kind == kind).count();
+    let steps = [
+        (count(MethodKind::Passphrase) > 0)
+            .then(|| format!("type the passphrase at a terminal, or set {VAULT_PASSPHRASE} to it")),
+        match count(MethodKind::KeyFile) {
+            0 => None,
+            1 => Some("set `vault.keyFile` to the key file".to_owned()),
+            _ => Some("set `vault.keyFile` to one of the key files (it names only one)".to_owned()),
+        },
+        (count(MethodKind::Keyring) > 0)
+            .then(|| "run it in the desktop session whose keyring has the key".to_owned()),
+    ];
+    let steps: Vec<String> = steps.into_iter().flatten().collect();
+    let mut text = steps.join(", and ");
+    if !without.is_empty() {
+        let flags = without.iter().map(|id| format!(" --without {id}"));
+        let flags: String = flags.collect();
+        text.push_str(&format!(
+            "; or remove what is missing: `lango secrets rotate --master{flags}`"
+        ));
+    }
+    text
+}
+
+/// Says how to go on after the record of a secret was damaged.
+fn replace_record(name: &str, kind: SecretKind) -> String {
+    let start = "find out who can write the database; then put a backup in its place, or";
+    match kind {
+        SecretKind::PaymentKey => format!(
+            "{start}, if you have the wallet's key elsewhere, `lango secrets rm {name} --yes` and `lango payments wallet import {name}`"
+        ),
+        kind if kind.is_key() => format!(
+            "{start} give the key up with `lango secrets rm {name}`; what it encrypted cannot be read any more then"
+        ),
+        _ => format!("{start} store the secret anew with `lango secrets set {name}`"),
+    }
+}
+
+/// Returns the text of an error about a whole vault with the vault's name; `None` for errors about something else.
+pub(super) fn name_vault(error: &VaultError, vault: &str) -> Option<String> {
+    Some(match error {
+        VaultError::Absent => format!("there is no {vault} yet"),
+        VaultError::HeadMissing => format!(
+            "the head of the {vault} is missing: it was deleted outside lango, and no secret opens without it"
+        ),
+        VaultError::Exists => format!("there is a {vault} already"),
+        VaultError::WrongSecret { method } => format!("the {method} does not unlock the {vault}"),
+        VaultError::NoMethod { method } => format!("the {vault} has no {method} to unlock it"),
+        VaultError::NoSuchMethod { id } => format!("the {vault} has no unlock method {id}"),
+        VaultError::KeyOutdated => {
+            format!("the master key of the {vault} was replaced; unlock the vault again")
         }
-        MethodKind::KeyFile => "set `vault.keyFile` to this key file".to_owned(),
-        MethodKind::Keyring => "run it in the desktop session whose keyring has the key".to_owned(),
-    };
-    format!("{give}; or remove the method: `lango secrets rotate --master --without {id}`")
+        VaultError::Changed { detail } => {
+            format!("the {vault} was changed outside lango: {detail}")
+        }
+        VaultError::LastMethod => format!("this is the only way to unlock the {vault}"),
+        _ => return None,
+    })
 }
 
 impl From<VaultError> for Failure {
@@ -48,9 +98,15 @@ impl From<VaultError> for Failure {
                 Exit::Usage,
                 Some("`lango secrets methods` shows what unlocks the vault"),
             ),
-            VaultError::MethodNotGiven { id, method } => {
-                let next = give_method(*id, *method);
+            VaultError::MethodsNotGiven { missing, without } => {
+                let next = give_methods(missing, without);
                 return Self::of(Exit::Usage, error, Some(&next));
+            }
+            VaultError::RolledBack { name, kind, .. }
+            | VaultError::RecordChanged { name, kind }
+            | VaultError::RecordMissing { name, kind } => {
+                let next = replace_record(name, *kind);
+                return Self::of(Exit::Failed, error, Some(&next));
             }
             VaultError::KeyFileExists { .. } => (
                 Exit::Usage,
@@ -69,15 +125,10 @@ impl From<VaultError> for Failure {
                     "find out who can write the database; then put a backup in its place, or delete the vault with `lango secrets destroy --yes` and store the secrets anew",
                 ),
             ),
-            VaultError::RolledBack { .. }
-            | VaultError::RecordChanged { .. }
-            | VaultError::RecordMissing { .. }
-            | VaultError::RecordForeign { .. } => (
-                Exit::Failed,
-                Some(
-                    "find out who can write the database; then put a backup in its place, or store the secret anew with `lango secrets set`",
-                ),
-            ),
+            VaultError::RecordForeign { name } => {
+                let next = replace_record(name, SecretKind::Text);
+                return Self::of(Exit::Failed, error, Some(&next));
+            }
             VaultError::NotFound { .. } => (Exit::Usage, Some("`lango secrets list` shows them")),
             VaultError::Expired { .. } => (
                 Exit::Config,

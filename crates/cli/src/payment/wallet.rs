@@ -3,10 +3,10 @@
 
 use super::{SetupProblem, Source};
 use crate::exit::Failure;
-use crate::vault::{Asking, Locked, Opening, VaultAccess, secret_of};
+use crate::vault::{Asking, Locked, Opening, VaultAccess, derive_address, secret_of};
 use lango_core::RecordSelection;
-use lango_payment::{Address, address_of, parse_key};
-use lango_vault::{Entry, OpenVault, SecretKind, SecretName};
+use lango_payment::Address;
+use lango_vault::{Entry, SecretKind, SecretName};
 
 /// The wallet that the configuration names.
 pub struct StoredWallet {
@@ -19,12 +19,12 @@ pub struct StoredWallet {
 impl StoredWallet {
     /// Reads the wallet. Asks for nothing, and contacts nothing.
     pub async fn read(source: &Source<'_>) -> Result<Self, Failure> {
-        let access = source.vault();
-        let name = wallet_name(source, &access).await?;
+        let access = &source.vault;
+        let name = wallet_name(source, access).await?;
         let sealed = access.sealed().await?;
         match access.try_open(Asking::Never).await? {
             Opening::Open(open) => {
-                let address = derived_address(&open, &name).await?;
+                let address = derive_address(&open, &name).await?;
                 Ok(Self {
                     address,
                     locked: None,
@@ -46,12 +46,6 @@ impl StoredWallet {
 
 fn stored_address(entry: &Entry) -> Option<Address> {
     Address::parse(entry.public_id.as_deref()?).ok()
-}
-
-async fn derived_address(open: &OpenVault, name: &SecretName) -> Result<Address, Failure> {
-    let value = open.value(name).await?;
-    let key = parse_key(value.expose_text().unwrap_or_default())?;
-    Ok(address_of(&key)?)
 }
 
 /// A reason why the configuration names no wallet.
@@ -126,7 +120,20 @@ pub(super) async fn wallet_name(
     };
     let name = SecretName::new(name).map_err(Failure::from)?;
     let mut entries = sealed.iter().flat_map(|sealed| sealed.entries());
-    if entries.any(|entry| entry.name == name) {
+    let entry = entries.find(|entry| entry.name == name);
+    if let Some(entry) = entry.filter(|entry| entry.kind != SecretKind::PaymentKey) {
+        return Err(SetupProblem {
+            message: format!(
+                "`{name}`, which `payment.wallet` names, is a secret of the kind {}, not a wallet",
+                entry.kind
+            ),
+            next: choose(format!(
+                "`lango payments wallet create` makes a wallet, `lango payments wallet import NAME` stores a key that you have; then set payment.wallet to it in {file}"
+            )),
+        }
+        .into());
+    }
+    if entry.is_some() {
         return Ok(name);
     }
     Err(SetupProblem {

@@ -100,7 +100,7 @@ impl Credentials {
             *is_needed && credentials.listed.contains(name)
         };
         if secrets.iter().any(is_needed) {
-            credentials.unlock(asking).await;
+            credentials.unlock(asking).await?;
         }
         Ok(Arc::new(credentials))
     }
@@ -133,12 +133,15 @@ impl Credentials {
         self.look_up(setting).await.map(|_| ())
     }
 
-    /// Unlocks the vault while somebody can be asked. What fails here fails again where a secret is needed.
-    async fn unlock(&self, asking: Asking) {
+    /// Unlocks the vault while somebody can be asked. What fails here fails again where a secret is needed; only a signal
+    /// that ends the process is an error.
+    async fn unlock(&self, asking: Asking) -> Result<(), Failure> {
         let problem = match asking {
             Asking::Allowed | Asking::AllowedForUnlock if can_ask() => {
-                let opened = self.vaults.unlock(&self.user).await;
-                opened.err().map(|failure| failure.to_string())
+                match self.vaults.unlock(&self.user).await {
+                    Err(failure) if failure.exit == Exit::Terminated => return Err(failure),
+                    unlocked => unlocked.err().map(|failure| failure.to_string()),
+                }
             }
             // It is opened when it is needed.
             Asking::Allowed | Asking::AllowedForUnlock => None,
@@ -152,6 +155,7 @@ impl Credentials {
                 "{problem}\nthe secrets that the configuration names are not used until the vault is unlocked"
             ));
         }
+        Ok(())
     }
 
     fn variable(&self, name: &str) -> Option<&[u8]> {

@@ -1,6 +1,6 @@
 //! A vault that nothing unlocked: the reasons, and the next step for the unlock methods that it has.
 
-use crate::config::VAULT_PASSPHRASE;
+use super::VaultAccess;
 use crate::exit::{Exit, Failure};
 use lango_vault::{MethodKind, SealedVault};
 
@@ -12,30 +12,31 @@ pub struct Locked {
     methods: Vec<MethodKind>,
     has_key_file_setting: bool,
     is_passphrase_wrong: bool,
+    name: String,
     command: &'static str,
+    /// The variable for the passphrase.
+    variable: &'static str,
 }
 
 impl Locked {
-    pub(super) fn new(
-        sealed: &SealedVault,
-        problems: Vec<String>,
-        has_key_file_setting: bool,
-        command: &'static str,
-    ) -> Self {
+    pub(super) fn new(access: &VaultAccess, sealed: &SealedVault, problems: Vec<String>) -> Self {
         let methods = sealed.methods().iter().map(|method| method.kind());
         Self {
             problems,
             methods: methods.collect(),
-            has_key_file_setting,
+            has_key_file_setting: access.key_file.is_some(),
             is_passphrase_wrong: false,
-            command,
+            name: access.name(),
+            command: access.command(),
+            variable: access.own_passphrase_variable(),
         }
     }
 
     /// Returns the same for a passphrase of the environment that is wrong.
     pub(super) fn with_wrong_passphrase(mut self) -> Self {
         self.is_passphrase_wrong = true;
-        self.problems = vec![format!("{VAULT_PASSPHRASE} does not unlock this vault")];
+        let (variable, name) = (self.variable, &self.name);
+        self.problems = vec![format!("{variable} does not unlock the {name}")];
         self
     }
 
@@ -44,19 +45,22 @@ impl Locked {
         !self.is_passphrase_wrong && self.methods.contains(&MethodKind::Passphrase)
     }
 
+    /// Returns the name of the vault, without an article.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Says how to unlock it.
     pub fn next_step(&self) -> String {
+        let (command, variable) = (self.command, self.variable);
         if self.is_passphrase_wrong {
-            return format!(
-                "correct {VAULT_PASSPHRASE}, or unset it to unlock the vault in another way"
-            );
+            return format!("correct {variable}, or unset it to unlock the vault in another way");
         }
-        let command = self.command;
         let mut steps = Vec::new();
         for method in &self.methods {
             let step = match method {
                 MethodKind::Passphrase => format!(
-                    "`{command} unlock` at a terminal, or set {VAULT_PASSPHRASE} for scripts and servers"
+                    "`{command} unlock` at a terminal, or set {variable} for scripts and servers"
                 ),
                 MethodKind::KeyFile if self.has_key_file_setting => {
                     "put the key file of this vault where `vault.keyFile` says".to_owned()
@@ -81,11 +85,11 @@ impl Locked {
         if self.is_passphrase_wrong {
             return format!("{}; the user can {next}", self.problems.join("; "));
         }
-        let mut line = "the vault is locked".to_owned();
+        let mut line = format!("the {} is locked", self.name);
         for problem in &self.problems {
             line.push_str(&format!("; {problem}"));
         }
-        format!("{line}; the user can unlock it: {next}")
+        format!("{line}; only the user can unlock it: {next}")
     }
 }
 
@@ -96,7 +100,7 @@ impl From<Locked> for Failure {
         } else {
             let problems = locked.problems.iter();
             let problems: String = problems.map(|problem| format!("\n  {problem}")).collect();
-            format!("the vault is locked{problems}")
+            format!("the {} is locked{problems}", locked.name)
         };
         Self::new(Exit::Config, text).next(locked.next_step())
     }

@@ -63,7 +63,9 @@ impl Places {
                     None => (&self.commands, "tools.exec.network".to_owned()),
                 };
                 let missing = egress::missing_access(access, &key, origin);
-                Ok(missing.or_else(|| self.refusal(origin)))
+                let missing = missing.into_iter().chain(self.refusal(origin));
+                let missing: Vec<String> = missing.collect();
+                Ok((!missing.is_empty()).then(|| missing.join("; ")))
             }
             BindingTarget::ServerField { .. } => {
                 SecretField::check(&self.fields, binding)?;
@@ -76,8 +78,8 @@ impl Places {
         }
     }
 
-    /// Returns why the egress guard refuses an origin.
-    fn refusal(&self, origin: &Origin) -> Option<String> {
+    /// Returns why the egress guard refuses an origin, with the setting that permits it.
+    pub fn refusal(&self, origin: &Origin) -> Option<String> {
         let url = Url::parse(&origin.to_string()).ok()?;
         let refusal = self.egress.check(&url).err()?;
         Some(refusal.to_string())

@@ -1,16 +1,20 @@
-//! Reads secret values: from the terminal without echo, or from standard input.
+//! Reads secret values: from the terminal without echo, or from standard input. A signal ends a prompt, and the echo is back
+//! before anything else happens.
 
-use super::TRIES;
+use super::{TRIES, VaultAccess};
 use crate::exit::{Exit, Failure};
 use crate::screen;
+use crate::signals::StopSignals;
 use lango_vault::{
     LEAST_PASSPHRASE_CHARACTERS, MOST_SECRET_BYTES, SecretValue, UnlockSecret, VaultError,
 };
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
 use std::fs::File;
-use std::io::{IsTerminal, Read, Write};
+use std::io::{IsTerminal, PipeReader, Read, Write};
 use std::os::fd::AsFd;
 use zeroize::Zeroizing;
 
@@ -29,8 +33,8 @@ fn terminal() -> std::io::Result<File> {
     File::options().read(true).write(true).open("/dev/tty")
 }
 
-/// Prompts at the terminal without echo, regardless of standard input.
-pub fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
+/// Prompts at the terminal without echo, regardless of standard input. Fails with a signal that ends the process.
+pub async fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
             Exit::Failed,
@@ -38,15 +42,24 @@ pub fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
         )
         .next("pipe the value to standard input")
     };
+    let mut signals = StopSignals::listen().map_err(failed)?;
     let mut terminal = terminal().map_err(failed)?;
+    // This future restores the terminal, not the thread that reads: it may be dropped while the thread waits for a key.
     let silent = Silent::begin(terminal.try_clone().map_err(failed)?).map_err(failed)?;
-    let line = terminal
-        .write_all(question.as_bytes())
-        .and_then(|()| read_line(&mut terminal));
+    terminal.write_all(question.as_bytes()).map_err(failed)?;
+    let (end, _ends_when_dropped) = std::io::pipe().map_err(failed)?;
+    let mut keys = Keys {
+        terminal: terminal.try_clone().map_err(failed)?,
+        end,
+    };
+    let reading = tokio::task::spawn_blocking(move || read_line(&mut keys));
+    let line = signals
+        .guard(async { Ok(reading.await.map_err(std::io::Error::other)) })
+        .await;
     let ended = terminal.write_all(b"\r\n");
     drop(silent);
     ended.map_err(failed)?;
-    match line.map_err(failed)? {
+    match line?.flatten().map_err(failed)? {
         Line::Typed(value) => Ok(value),
         Line::Interrupted => Err(Failure::new(Exit::Interrupted, "nothing was typed, so nothing was changed")
             .next("run the command again, or pipe the value to standard input; scripts set LANGO_VAULT_PASSPHRASE")),
@@ -55,16 +68,16 @@ pub fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
 }
 
 /// Prompts twice, and anew if the answer is refused by `check` or the second one differs. Fails after [`TRIES`] times.
-pub fn read_confirmed(
+pub async fn read_confirmed(
     question: &str,
     again: &str,
     check: impl Fn(&SecretValue) -> Result<(), Failure>,
 ) -> Result<SecretValue, Failure> {
     let mut tries = 1;
     loop {
-        let first = read_hidden(question)?;
+        let first = read_hidden(question).await?;
         let confirmed = match check(&first) {
-            Ok(()) => same(first, &read_hidden(again)?),
+            Ok(()) => same(first, &read_hidden(again).await?),
             Err(failure) => Err(failure),
         };
         match confirmed {
@@ -88,9 +101,11 @@ fn same(first: SecretValue, second: &SecretValue) -> Result<SecretValue, Failure
 
 /// Prompts for the passphrase of a new vault, and checks its length before it is typed again. Nothing is stored yet, so
 /// that somebody who mistyped it tries again.
-pub fn new_passphrase() -> Result<UnlockSecret, Failure> {
-    let question =
-        format!("new passphrase of the vault ({LEAST_PASSPHRASE_CHARACTERS} characters or more): ");
+pub async fn new_passphrase(access: &VaultAccess) -> Result<UnlockSecret, Failure> {
+    let question = format!(
+        "new passphrase of the {} ({LEAST_PASSPHRASE_CHARACTERS} characters or more): ",
+        access.name()
+    );
     let check = |typed: &SecretValue| {
         let length = typed.expose_text().map(|text| text.chars().count());
         let least = LEAST_PASSPHRASE_CHARACTERS;
@@ -99,11 +114,11 @@ pub fn new_passphrase() -> Result<UnlockSecret, Failure> {
         }
         Ok(())
     };
-    let typed = read_confirmed(&question, "the same again: ", check)?;
+    let typed = read_confirmed(&question, "the same again: ", check).await?;
     Ok(UnlockSecret::Passphrase(typed))
 }
 
-/// Reads standard input to its end, and removes one trailing newline.
+/// Reads standard input to its end, and removes one line end (`\n` or `\r\n`) from it.
 pub fn read_piped() -> Result<SecretValue, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
@@ -118,12 +133,17 @@ pub fn read_piped() -> Result<SecretValue, Failure> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(limit + 64));
     let most = u64::try_from(limit).unwrap_or(u64::MAX);
     input.take(most).read_to_end(&mut bytes).map_err(failed)?;
-    let end = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-    let end = end.strip_suffix(b"\r").unwrap_or(end).len();
-    if end > MOST_SECRET_BYTES {
+    let value = without_line_end(&bytes);
+    if value.len() > MOST_SECRET_BYTES {
         return Err(too_long());
     }
-    Ok(SecretValue::new(&bytes[..end]))
+    Ok(SecretValue::new(value))
+}
+
+fn without_line_end(bytes: &[u8]) -> &[u8] {
+    let ends: [&[u8]; 2] = [b"\r\n", b"\n"];
+    let mut stripped = ends.iter().filter_map(|end| bytes.strip_suffix(*end));
+    stripped.next().unwrap_or(bytes)
 }
 
 fn too_long() -> Failure {
@@ -155,6 +175,32 @@ impl Silent {
 impl Drop for Silent {
     fn drop(&mut self) {
         let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.before);
+    }
+}
+
+/// The keys of a terminal, until the other end of a pipe is closed.
+struct Keys {
+    terminal: File,
+    end: PipeReader,
+}
+
+impl Read for Keys {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            let mut waited = [
+                PollFd::new(&self.terminal, PollFlags::IN),
+                PollFd::new(&self.end, PollFlags::IN),
+            ];
+            match poll(&mut waited, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            if !waited[1].revents().is_empty() {
+                return Ok(0);
+            }
+            return self.terminal.read(buffer);
+        }
     }
 }
 
@@ -197,6 +243,22 @@ mod tests {
         match read_line(&mut &*keys).unwrap() {
             Line::Typed(value) => Some(value.expose().to_vec()),
             Line::Interrupted | Line::TooLong => None,
+        }
+    }
+
+    #[test]
+    fn exactly_one_line_end_is_taken_off() {
+        for (piped, value) in [
+            ("value\n", "value"),
+            ("value\r\n", "value"),
+            ("value", "value"),
+            ("value\r", "value\r"),
+            ("value\n\n", "value\n"),
+            ("value\r\n\r\n", "value\r\n"),
+            ("two\nlines\n", "two\nlines"),
+            ("\n", ""),
+        ] {
+            assert_eq!(without_line_end(piped.as_bytes()), value.as_bytes());
         }
     }
 

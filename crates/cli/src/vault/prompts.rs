@@ -1,12 +1,12 @@
 //! What the user types after allowing a call of a vault tool: the passphrase of a vault that is locked or has to be created,
 //! and the value of a requested secret. The turn waits for the answer meanwhile, so nothing else writes to the terminal.
 
-use super::{TRIES, UserVaults, VaultAccess, new_passphrase, read_confirmed, read_hidden};
+use super::{EmptyAnswer, UserVaults, new_passphrase, read_confirmed};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use lango_core::{Answer, RecordSelection, UserId, Waiting};
 use lango_secrets::{LEAST_MASKED_BYTES, SecretName, SecretValue, UNLOCK_REASON};
-use lango_vault::{UnlockSecret, VaultError, VaultProvider};
+use lango_vault::VaultProvider;
 
 /// The prefixes of the tools that need the vault.
 const VAULT_TOOLS: [&str; 2] = ["secrets_", "crypto_"];
@@ -17,8 +17,13 @@ const REQUEST_TOOL: &str = "secrets_request";
 impl UserVaults {
     /// Prompts for what an allowed call needs. Returns the answer that takes the place of the user's if they typed
     /// nothing, or something wrong. A command or an MCP server that only uses bound secrets then goes on without them, and
-    /// this process does not prompt for those again.
-    pub async fn prepare(&self, user: &UserId, waiting: &Waiting) -> Option<Answer> {
+    /// this process does not prompt for those again. Fails with a signal that ends the process; the call then still waits
+    /// for an answer.
+    pub async fn prepare(
+        &self,
+        user: &UserId,
+        waiting: &Waiting,
+    ) -> Result<Option<Answer>, Failure> {
         let request = &waiting.request;
         let tool = request.tool.as_str();
         let is_vault_tool = VAULT_TOOLS.iter().any(|prefix| tool.starts_with(prefix));
@@ -26,23 +31,24 @@ impl UserVaults {
         let needs_unlock = reason.is_some_and(|reason| reason.ends_with(UNLOCK_REASON));
         let is_prompted = is_vault_tool && reason.is_some() || needs_unlock;
         if !is_prompted || !self.can_prompt() {
-            return None;
+            return Ok(None);
         }
         match self.prompt(user, waiting).await {
-            Ok(()) => None,
+            Ok(()) => Ok(None),
+            Err(failure) if failure.exit == Exit::Terminated => Err(failure),
             Err(failure) if !is_vault_tool && failure.exit != Exit::Interrupted => {
                 self.decline(user);
                 screen::say(&format!(
                     "{failure}\nthe vault stays locked, so the call goes on without its secrets"
                 ));
-                None
+                Ok(None)
             }
             Err(failure) => {
                 screen::say(&failure.to_string());
                 let reason = "the user allowed it and then did not type what was needed";
-                Some(Answer::No {
+                Ok(Some(Answer::No {
                     reason: Some(reason.into()),
-                })
+                }))
             }
         }
     }
@@ -51,10 +57,10 @@ impl UserVaults {
         let access = self.access().for_user(user.clone());
         if self.opened(user).await.is_err() {
             let open = match access.read(RecordSelection::None).await? {
-                Some(_) => unlock(&access).await?,
+                Some(_) => access.ask(EmptyAnswer::Declines).await?,
                 None => {
                     screen::say("there is no vault yet; choose the passphrase that will unlock it");
-                    let passphrase = in_background(new_passphrase).await?;
+                    let passphrase = new_passphrase(&access).await?;
                     access.vault.create(vec![passphrase]).await?
                 }
             };
@@ -65,7 +71,7 @@ impl UserVaults {
                 .as_str()
                 .unwrap_or_default();
             let name = SecretName::new(name)?;
-            let value = in_background(move || typed_value(&name)).await?;
+            let value = typed_value(&name).await?;
             let call = format!("{}/{}", waiting.turn, waiting.request.call);
             self.keep_typed(call, value);
         }
@@ -73,25 +79,8 @@ impl UserVaults {
     }
 }
 
-async fn unlock(access: &VaultAccess) -> Result<lango_vault::OpenVault, Failure> {
-    let mut tries = 1;
-    loop {
-        let typed = in_background(|| read_hidden("passphrase of the vault: ")).await?;
-        if typed.is_empty() {
-            return Err(Failure::new(Exit::Config, "no passphrase was typed"));
-        }
-        match access.vault.unlock(UnlockSecret::Passphrase(typed)).await {
-            Err(error @ VaultError::WrongSecret { .. }) if tries < TRIES => {
-                tries += 1;
-                screen::say(&format!("{error}; try again"));
-            }
-            unlocked => return Ok(unlocked?),
-        }
-    }
-}
-
 /// Prompts for a value, twice.
-pub fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
+pub async fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
     let check = |typed: &SecretValue| {
         if typed.is_empty() {
             let failure = Failure::new(Exit::Usage, "the value is empty");
@@ -103,7 +92,8 @@ pub fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
         &format!("value of {name} (not shown): "),
         &format!("value of {name} again: "),
         check,
-    )?;
+    )
+    .await?;
     warn_if_short(name, &value);
     Ok(value)
 }
@@ -115,12 +105,4 @@ pub fn warn_if_short(name: &SecretName, value: &SecretValue) {
             "warning: {name} has fewer than {LEAST_MASKED_BYTES} bytes; if a service echoes it, lango cannot mask it"
         ));
     }
-}
-
-/// Reads from the terminal on a blocking thread.
-async fn in_background<T: Send + 'static>(
-    read: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-) -> Result<T, Failure> {
-    let read = tokio::task::spawn_blocking(read).await;
-    read.unwrap_or_else(|error| Err(Failure::new(Exit::Failed, error.to_string())))
 }

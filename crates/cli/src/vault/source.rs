@@ -1,7 +1,13 @@
 //! The secrets of the users of this process: opens each user's vault when it is first needed, and keeps it open.
 
-use super::{Asking, Opening, Places, VaultAccess, can_ask};
+mod errors;
+
+pub use errors::{UseError, describe_unusable};
+
+use super::{Asking, Locked, Opening, Places, VaultAccess, can_ask};
 use crate::exit::Failure;
+use crate::screen;
+use errors::{absent, failed};
 use lango_core::{BoxFuture, Clock, RecordSelection, Text, UserId};
 use lango_engine::SystemClock;
 use lango_secrets::{
@@ -24,6 +30,9 @@ type UseKey = (SecretUser, SecretName, Option<Binding>);
 /// Maximum number of uses to remember.
 const MOST_USES: usize = 1_000;
 
+/// Maximum number of problems to report in one process.
+const MOST_REPORTS: usize = 50;
+
 /// The vaults of all users of this process.
 pub struct UserVaults {
     access: VaultAccess,
@@ -41,6 +50,8 @@ pub struct UserVaults {
     declined: Mutex<BTreeSet<UserId>>,
     /// Whether the command that runs here asks the user at the terminal.
     is_interactive: AtomicBool,
+    /// The problems that were printed, if the command that runs here prints them.
+    reported: Mutex<Option<BTreeSet<String>>>,
 }
 
 impl UserVaults {
@@ -56,7 +67,30 @@ impl UserVaults {
             places: OnceLock::new(),
             declined: Mutex::default(),
             is_interactive: AtomicBool::new(false),
+            reported: Mutex::default(),
         }
+    }
+
+    /// Prints problems of secrets that calls run into on standard error from now on, each once: an agent may not pass on
+    /// what it was told.
+    pub fn print_problems(&self) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        reported.get_or_insert_default();
+    }
+
+    fn print_problem(&self, problem: &str) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reported) = reported.as_mut()
+            && reported.len() < MOST_REPORTS
+            && reported.insert(problem.to_owned())
+        {
+            screen::say(&format!("warning: a secret was not used: {problem}"));
+        }
+    }
+
+    /// Returns the result after printing its problem.
+    fn reported<T>(&self, result: Result<T, SecretError>) -> Result<T, SecretError> {
+        result.inspect_err(|error| self.print_problem(&error.to_string()))
     }
 
     /// Lets tools ask for passphrases and values at the terminal, for a command that asks the user there.
@@ -120,26 +154,50 @@ impl UserVaults {
 
     /// Returns a user's vault, opened by the methods of this machine. Fails if there is none, or if it needs a prompt.
     pub async fn opened(&self, user: &UserId) -> Result<Arc<OpenVault>, SecretError> {
+        let access = self.access.for_user(user.clone());
+        let opened = self.try_opened(&access).await;
+        match opened.map_err(|error| failed(&error))? {
+            Some(Ok(vault)) => Ok(vault),
+            Some(Err(locked)) => Err(SecretError::Unavailable {
+                detail: locked.line(),
+            }),
+            None => Err(absent(&access)),
+        }
+    }
+
+    /// Returns the locked state of a user's vault that the methods of this machine do not open; `None` if they do, or if it
+    /// has no secrets.
+    pub async fn locked_vault(&self, user: &UserId) -> Result<Option<Locked>, Failure> {
+        let access = self.access.for_user(user.clone());
+        let sealed = access.read(RecordSelection::None).await?;
+        if sealed.is_none_or(|sealed| sealed.entries().next().is_none()) {
+            return Ok(None);
+        }
+        let opened = self.try_opened(&access).await?;
+        Ok(opened.and_then(Result::err))
+    }
+
+    /// Opens a vault by the methods of this machine, and keeps it open; `None` if there is none.
+    async fn try_opened(
+        &self,
+        access: &VaultAccess,
+    ) -> Result<Option<Result<Arc<OpenVault>, Locked>>, Failure> {
+        let user = access.vault.user();
         let mut open = self.open.lock().await;
         if let Some(vault) = open.get(user) {
-            return Ok(Arc::clone(vault));
+            return Ok(Some(Ok(Arc::clone(vault))));
         }
-        let access = self.access.for_user(user.clone());
-        let sealed = access.read(RecordSelection::None).await;
-        if sealed.map_err(|error| failed(&error))?.is_none() {
-            return Err(absent(&access));
+        if access.read(RecordSelection::None).await?.is_none() {
+            return Ok(None);
         }
-        let opening = access.try_open(Asking::Never).await;
-        match opening.map_err(|error| failed(&error))? {
+        Ok(Some(match access.try_open(Asking::Never).await? {
             Opening::Open(vault) => {
                 let vault = Arc::new(vault);
                 open.insert(user.clone(), Arc::clone(&vault));
                 Ok(vault)
             }
-            Opening::Locked(locked) => Err(SecretError::Unavailable {
-                detail: locked.line(),
-            }),
-        }
+            Opening::Locked(locked) => Err(locked),
+        }))
     }
 
     /// Opens a user's vault, and asks for the passphrase if nothing else unlocks it.
@@ -267,7 +325,7 @@ impl SecretSource for UserVaults {
         user: &'a UserId,
         tool: &'a str,
     ) -> BoxFuture<'a, Result<Vec<BoundSecret>, SecretError>> {
-        Box::pin(self.find(user, tool))
+        Box::pin(async move { self.reported(self.find(user, tool).await) })
     }
 
     fn resolve<'a>(
@@ -275,7 +333,7 @@ impl SecretSource for UserVaults {
         by: &'a SecretUser,
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
-        Box::pin(self.value(by, secret))
+        Box::pin(async move { self.reported(self.value(by, secret).await) })
     }
 
     fn log_blocked<'a>(
@@ -333,6 +391,10 @@ impl SecretSource for UserVaults {
             bound
         })
     }
+
+    fn report(&self, problem: &str) {
+        self.print_problem(problem);
+    }
 }
 
 /// Returns the bindings of an entry for a tool.
@@ -356,7 +418,7 @@ impl VaultProvider for UserVaults {
         Box::pin(async move {
             // Reading the methods authenticates the head with the key.
             let open = self.with_open(user, async |vault| vault.methods().await.map(|_| vault));
-            open.await.map_err(UseError::into_secret_error)
+            self.reported(open.await.map_err(UseError::into_secret_error))
         })
     }
 
@@ -378,77 +440,12 @@ impl VaultProvider for UserVaults {
     }
 }
 
-/// A failed operation on a user's vault.
-#[derive(Debug)]
-pub enum UseError {
-    /// The vault cannot be opened.
-    Secret(SecretError),
-    /// The operation failed.
-    Vault(VaultError),
-}
-
-impl UseError {
-    fn into_secret_error(self) -> SecretError {
-        match self {
-            Self::Secret(error) => error,
-            Self::Vault(error) => SecretError::Unavailable {
-                detail: error.to_string(),
-            },
-        }
-    }
-
-    fn about(self, secret: &SecretName) -> SecretError {
-        let name = secret.clone();
-        match self {
-            Self::Vault(VaultError::NotBound { .. }) => SecretError::NotBound { name },
-            Self::Vault(
-                error @ (VaultError::NotFound { .. }
-                | VaultError::Expired { .. }
-                | VaultError::RolledBack { .. }
-                | VaultError::RecordChanged { .. }
-                | VaultError::RecordMissing { .. }),
-            ) => SecretError::Unusable {
-                name,
-                detail: describe_unusable(&error, secret),
-            },
-            error => error.into_secret_error(),
-        }
-    }
-}
-
-/// Describes why a secret cannot be used, with the next step.
-pub(super) fn describe_unusable(error: &VaultError, name: &SecretName) -> String {
-    match error {
-        VaultError::Expired { .. } => {
-            format!("{error}; `lango secrets rotate {name}` gives it a new value")
-        }
-        VaultError::NotFound { .. } => {
-            format!("{error}; `lango secrets set {name}` stores it")
-        }
-        error => error.to_string(),
-    }
-}
-
 /// Returns the vault with the actor that its audit log names.
 fn acting_as(vault: Arc<OpenVault>, by: &SecretUser) -> Arc<OpenVault> {
     match &by.actor {
         Some(actor) => Arc::new(vault.acting_as(Text::clone(actor))),
         None => vault,
     }
-}
-
-fn absent(access: &VaultAccess) -> SecretError {
-    SecretError::Unavailable {
-        detail: format!(
-            "there is no vault yet; the user can make it with `{} init`",
-            access.command()
-        ),
-    }
-}
-
-fn failed(error: &Failure) -> SecretError {
-    let detail = error.to_string().replace("\n  next: ", "; ");
-    SecretError::Unavailable { detail }
 }
 
 impl fmt::Debug for UserVaults {

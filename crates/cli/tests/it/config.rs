@@ -32,6 +32,7 @@ impl Place {
                 cwd,
                 flags: Vec::new(),
                 vault_passphrase: None,
+                server_vault_passphrase: None,
             },
         }
     }

@@ -4,8 +4,19 @@
 use crate::lango::{Lango, Ran, finish, text};
 use crate::models::Provider;
 use crate::secrets::{PASSPHRASE, run, with_passphrase};
+use lango_core::UserId;
+use lango_engine::SystemClock;
+use lango_store::SqliteStore;
 use lango_testkit::model::{call, delegate_and_finish, say};
+use lango_vault::{
+    NewSecret, SecretKind, SecretName, SecretValue, UnlockSecret, Vault, VaultParts,
+};
+use rusqlite::Connection;
 use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread;
 
 /// A key that everybody knows.
 const KEY: &str = "ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -233,12 +244,16 @@ fn what_is_missing_for_payments_is_named_with_the_next_command() {
     );
     // A locked vault is said to be locked, and not that nothing is set up.
     let both = ["-c", wallet, "-c", url, "payments", "balance"];
-    let locked = lango
-        .run(&both)
-        .refused(3, &["the vault is locked", "lango secrets unlock"]);
+    let locked = lango.run(&both).refused(
+        3,
+        &["the vault of `local` is locked", "lango secrets unlock"],
+    );
     assert!(!locked.stderr.contains("not set up"), "{locked:#?}");
     let wrong = with_passphrase(&lango, "not the passphrase", &both, b"");
-    wrong.refused(3, &["LANGO_VAULT_PASSPHRASE does not unlock this vault"]);
+    wrong.refused(
+        3,
+        &["LANGO_VAULT_PASSPHRASE does not unlock the vault of `local`"],
+    );
 }
 
 #[test]
@@ -270,4 +285,123 @@ fn a_key_that_is_none_is_refused_with_what_to_export() {
             "wallet import WALLET_KEY",
         ],
     );
+}
+
+#[test]
+fn a_wallet_that_is_no_wallet_and_an_endpoint_that_does_not_answer_are_named_with_the_next_step() {
+    let lango = Lango::new();
+    crate::secrets::set(&lango, "WALLET_KEY", "a token").ok();
+    lango.home_file("lango.toml", SETTINGS);
+    let named = ["`WALLET_KEY`", "kind text, not a wallet", "wallet create"];
+    run(&lango, &["payments", "balance"]).refused(3, &named);
+    run(&lango, &["payments", "wallet", "address"]).refused(3, &named);
+    let row = payment_row(&lango);
+    assert!(text(&row["detail"]).contains("not a wallet"), "{row}");
+    run(&lango, &["secrets", "rm", "WALLET_KEY"]).ok();
+    import(&lango, KEY).ok();
+    let next = ["`payment.rpcUrl` does not answer", "set it to another one"];
+    run(&lango, &["payments", "balance"]).refused(1, &next);
+    let row = payment_row(&lango);
+    assert!(
+        text(&row["detail"]).contains("set it to another one"),
+        "{row}"
+    );
+}
+
+#[test]
+fn a_damaged_wallet_is_advised_what_works() {
+    let lango = Lango::new();
+    lango.home_file("lango.toml", SETTINGS);
+    import(&lango, KEY).ok();
+    let database = Connection::open(lango.database()).unwrap();
+    database
+        .execute_batch("UPDATE vault_records SET envelope = x'00'")
+        .unwrap();
+    drop(database);
+    let advice = [
+        "`lango secrets rm WALLET_KEY --yes`",
+        "`lango payments wallet import WALLET_KEY`",
+    ];
+    run(&lango, &["payments", "wallet", "address"]).refused(1, &advice);
+    run(&lango, &["secrets", "rm", "WALLET_KEY", "--yes"]).ok();
+    import(&lango, KEY).ok();
+    run(&lango, &["payments", "wallet", "address"]).ok();
+}
+
+#[tokio::test]
+async fn a_wallet_of_an_older_version_shows_its_address_after_an_unlock() {
+    let lango = Lango::new();
+    lango.session("hello");
+    let store = SqliteStore::at(lango.database(), "orchestrator".into()).unwrap();
+    let vault = Vault::new(VaultParts {
+        store: Arc::new(store),
+        clock: Arc::new(SystemClock),
+        owner: UserId::from("local"),
+        actor: "an older version".into(),
+    });
+    let passphrase = UnlockSecret::Passphrase(SecretValue::new(PASSPHRASE));
+    let open = vault.create(vec![passphrase]).await.unwrap();
+    let wallet = NewSecret {
+        kind: Some(SecretKind::PaymentKey),
+        ..NewSecret::new(SecretValue::new(KEY))
+    };
+    let name = SecretName::new("WALLET_KEY").unwrap();
+    open.set(&name, wallet).await.unwrap();
+    drop((open, vault));
+    lango.home_file("lango.toml", SETTINGS);
+    let address = ["payments", "wallet", "address"];
+    let locked = lango.run(&["secrets", "list"]).ok();
+    assert!(!locked.stdout.contains(ADDRESS), "{locked:#?}");
+    lango.run(&address).refused(3, &["is locked"]);
+    // Any command that opens the vault adds it.
+    run(&lango, &["secrets", "describe", "WALLET_KEY"]).ok();
+    let locked = lango.run(&["secrets", "list"]).ok();
+    assert!(locked.stdout.contains(ADDRESS), "{locked:#?}");
+    assert!(lango.run(&address).ok().stdout.contains(ADDRESS));
+    let log = lango.run(&["secrets", "log"]).ok().stdout;
+    assert_eq!(log.matches("address added").count(), 1, "{log}");
+}
+
+/// An endpoint that answers every call with the id of the test network.
+fn serve_chain() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let body = r#"{"jsonrpc":"2.0","id":1,"result":"0x14a34"}"#;
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+            );
+            let _ = stream.write_all(format!("{head}{body}").as_bytes());
+        }
+    });
+    address
+}
+
+#[test]
+fn a_person_who_runs_a_script_is_told_that_the_wallet_is_locked() {
+    let replies = vec![
+        delegate_and_finish("vault", "what was paid?"),
+        call("payment_history", json!({})),
+        say("It cannot be told."),
+    ];
+    let provider = Provider::new(replies);
+    let lango = Lango::new();
+    import(&lango, KEY).ok();
+    let url = provider.server.url();
+    let model = format!("[providers.mine]\nkind = 'openai'\nbaseUrl = '{url}'\n");
+    let settings = SETTINGS.replace("127.0.0.1:1'", &format!("{}'", serve_chain()));
+    let settings = format!("agent.model = 'mine/any'\n{model}{settings}");
+    lango.home_file("lango.toml", settings);
+    let ran = lango.run(&["run", "what was paid?"]).ok();
+    for part in [
+        "warning: a secret was not used: the key of the wallet",
+        "the vault of `local` is locked",
+        "`lango secrets unlock`",
+    ] {
+        assert!(ran.stderr.contains(part), "{ran:#?}");
+    }
 }

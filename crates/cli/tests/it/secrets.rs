@@ -68,7 +68,10 @@ fn the_first_set_makes_the_vault_and_later_ones_make_versions() {
     let lango = Lango::new();
     let ran = set(&lango, "API_KEY", "first value\n").ok();
     assert_eq!(ran.stdout, "stored API_KEY\n");
-    assert_eq!(ran.stderr, "made the vault; its passphrase unlocks it\n");
+    assert_eq!(
+        ran.stderr,
+        "made the vault of `local`; its passphrase unlocks it\n"
+    );
     set(&lango, "API_KEY", "second").ok();
     set(&lango, "OTHER", "x").ok();
     assert_eq!(listed(&lango), [("API_KEY".into(), 2), ("OTHER".into(), 1)]);
@@ -87,7 +90,7 @@ fn the_first_set_makes_the_vault_and_later_ones_make_versions() {
 fn looking_makes_no_database() {
     let lango = Lango::new();
     let ran = lango.run(&["secrets", "list"]).ok();
-    assert!(ran.stdout.contains("no vault yet"), "{ran:#?}");
+    assert!(ran.stdout.contains("no vault of `local` yet"), "{ran:#?}");
     assert_eq!(
         lango.run(&["secrets", "list", "--json"]).ok().stdout,
         "[]\n"
@@ -95,7 +98,7 @@ fn looking_makes_no_database() {
     lango.run(&["secrets", "log"]).ok();
     for words in [&["unlock"][..], &["lock"], &["methods"], &["rm", "A"]] {
         let ran = lango.run(&[&["secrets"], words].concat());
-        ran.refused(3, &["there is no vault yet"]);
+        ran.refused(3, &["there is no vault of `local` yet"]);
     }
     assert!(!lango.database().exists());
 }
@@ -114,7 +117,7 @@ fn nothing_is_made_where_nobody_can_be_asked_or_the_value_is_empty() {
             .run(&["secrets", "list"])
             .ok()
             .stdout
-            .contains("no vault yet")
+            .contains("no vault of `local` yet")
     );
 }
 
@@ -143,7 +146,7 @@ fn a_wrong_passphrase_takes_its_time_and_is_in_the_log() {
         let started = Instant::now();
         let ran = with_passphrase(&lango, wrong, &["secrets", "rm", "KEY"], b"");
         assert!(started.elapsed() >= Duration::from_millis(100));
-        let named = "LANGO_VAULT_PASSPHRASE does not unlock this vault";
+        let named = "LANGO_VAULT_PASSPHRASE does not unlock the vault of `local`";
         ran.refused(3, &[named, "unset it"]);
     }
     assert_eq!(actions(&lango)[..2], ["unlock failed", "unlock failed"]);
@@ -158,9 +161,10 @@ fn a_locked_vault_is_listed_unchecked_and_changed_by_nobody() {
     assert_eq!(ran.json()[0]["checked"], false);
     let ran = lango.run(&["secrets", "list"]).ok();
     assert!(ran.stderr.contains("not checked"), "{ran:#?}");
-    lango
-        .run(&["secrets", "rm", "KEY"])
-        .refused(3, &["the vault is locked", "lango secrets unlock"]);
+    lango.run(&["secrets", "rm", "KEY"]).refused(
+        3,
+        &["the vault of `local` is locked", "lango secrets unlock"],
+    );
 }
 
 #[test]
@@ -170,14 +174,17 @@ fn an_unlock_lasts_until_lock_and_ends_with_a_new_master_key() {
     let ran = run(&lango, &["secrets", "unlock"]).ok();
     assert!(ran.stdout.contains("15 minutes"), "{ran:#?}");
     lango.piped(&["secrets", "set", "SECOND"], "x").ok();
-    assert_eq!(lango.run(&["secrets", "lock"]).ok().stdout, "locked\n");
+    assert_eq!(
+        lango.run(&["secrets", "lock"]).ok().stdout,
+        "locked the vault of `local`\n"
+    );
     lango.run(&["secrets", "rm", "KEY"]).refused(3, &["locked"]);
     run(&lango, &["secrets", "unlock"]).ok();
     run(&lango, &["secrets", "rotate", "--master"]).ok();
     lango.run(&["secrets", "rm", "KEY"]).refused(3, &["locked"]);
     assert_eq!(listed(&lango).len(), 2);
     let again = lango.run(&["secrets", "lock"]).ok();
-    assert_eq!(again.stdout, "the vault was locked already\n");
+    assert_eq!(again.stdout, "the vault of `local` was locked already\n");
 }
 
 #[test]
@@ -196,7 +203,9 @@ fn a_key_file_unlocks_for_scripts_and_is_refused_if_others_can_read_it() {
     with_file(&["secrets", "rm", "KEY"]).refused(3, &["chmod 600", "locked"]);
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     let again = ["secrets", "init", "--key-file", path];
-    lango.run(&again).refused(2, &["there is a vault already"]);
+    lango
+        .run(&again)
+        .refused(2, &["there is a vault of `local` already"]);
     with_file(&["secrets", "rm", "KEY"]).ok();
 }
 

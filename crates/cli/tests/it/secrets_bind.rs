@@ -2,6 +2,7 @@
 
 use crate::lango::{Lango, text};
 use crate::secrets::{run, set, with_passphrase};
+use crate::terminal::Terminal;
 use serde_json::{Value, json};
 
 fn bindings(lango: &Lango, name: &str) -> Vec<Value> {
@@ -124,7 +125,7 @@ fn well_known_services_and_programs_can_be_bound() {
 fn a_wrong_binding_is_refused_with_the_next_step() {
     let lango = Lango::new();
     run(&lango, &["secrets", "bind", "A", "--host", "a.example"])
-        .refused(3, &["there is no vault yet"]);
+        .refused(3, &["there is no vault of `local` yet"]);
     set(&lango, "A", "a long value").ok();
     set(&lango, "B", "a long value").ok();
     for (words, said) in [
@@ -181,7 +182,7 @@ fn a_short_value_is_stored_with_a_warning() {
 #[test]
 fn rotating_without_a_vault_says_so_and_not_that_the_input_is_empty() {
     let ran = Lango::new().run(&["secrets", "rotate", "KEY"]);
-    ran.refused(3, &["there is no vault yet"]);
+    ran.refused(3, &["there is no vault of `local` yet"]);
 }
 
 #[test]
@@ -232,4 +233,67 @@ fn a_bound_host_that_the_guard_refuses_is_named_with_its_port() {
     let listed = run(&lango, &[&["-c", network], &bind[..]].concat()).ok();
     let hint = "`127.0.0.1:80` to `egress.allow`";
     assert!(listed.stderr.contains(hint), "{listed:#?}");
+}
+
+#[test]
+fn several_bindings_are_removed_only_by_number_or_with_all() {
+    let lango = Lango::new();
+    set(&lango, "KEY", "a long value").ok();
+    for host in ["a.example", "b.example"] {
+        run(&lango, &["secrets", "bind", "KEY", "--host", host]).ok();
+    }
+    run(&lango, &["secrets", "unbind", "KEY"]).refused(
+        2,
+        &[
+            "1. exec: header `authorization` to https://a.example",
+            "2. exec: header `authorization` to https://b.example",
+            "`lango secrets unbind KEY NUMBER`",
+            "--all",
+        ],
+    );
+    assert_eq!(bindings(&lango, "KEY").len(), 2);
+    let env = [("LANGO_VAULT_PASSPHRASE", crate::secrets::PASSPHRASE)];
+    let mut terminal = Terminal::start(&lango, 100, &["secrets", "unbind", "KEY"], &env);
+    terminal.wait_for("remove all of them? [y/N] ");
+    terminal.press("\r");
+    assert_eq!(terminal.end().0, Some(130));
+    assert_eq!(bindings(&lango, "KEY").len(), 2);
+    run(&lango, &["secrets", "unbind", "KEY", "--all"]).ok();
+    assert!(bindings(&lango, "KEY").is_empty());
+    run(&lango, &["secrets", "bind", "KEY", "--host", "a.example"]).ok();
+    // The only one needs no number.
+    run(&lango, &["secrets", "unbind", "KEY"]).ok();
+    assert!(bindings(&lango, "KEY").is_empty());
+}
+
+#[test]
+fn a_binding_warns_about_what_makes_it_useless_or_wide() {
+    let lango = Lango::new();
+    let store = ["secrets", "set", "KEY", "--expires", "1s"];
+    with_passphrase(&lango, crate::secrets::PASSPHRASE, &store, b"a long value").ok();
+    crate::secrets::wait_until_expired(&lango);
+    let bind = |words: &str| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let ran = run(&lango, &[&["secrets", "bind", "KEY"], &words[..]].concat());
+        ran.ok().stderr
+    };
+    let private = bind("--host http://127.0.0.1:8080");
+    for part in ["expired on ", "tools.exec.network = [", "`egress.allow`"] {
+        assert!(private.contains(part), "{private}");
+    }
+    let shell = bind("--program sh --env A");
+    assert!(
+        shell.contains("executes whatever its arguments say"),
+        "{shell}"
+    );
+    let missing = bind("--program no-such-program --env B");
+    assert!(
+        missing.contains("no program `no-such-program` in PATH"),
+        "{missing}"
+    );
+    let usual = bind("--program cat --env C");
+    assert!(
+        !usual.contains("PATH") && !usual.contains("executes"),
+        "{usual}"
+    );
 }

@@ -1,7 +1,7 @@
 //! Bound secrets in commands and MCP programs, through the real binary.
 
 use crate::lango::Lango;
-use crate::secrets::{run, set};
+use crate::secrets::{PASSPHRASE, run, set, wait_until_expired, with_passphrase};
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
@@ -71,6 +71,21 @@ fn a_command_uses_a_token_that_neither_it_nor_the_model_sees() {
         "{}",
         ran.stdout
     );
+    // A person who runs a script is told too, once.
+    let said = "warning: a secret was not used: the vault of `local` is locked";
+    assert_eq!(ran.stderr.matches(said).count(), 1, "{ran:#?}");
+    assert!(ran.stderr.contains("`lango secrets unlock`"), "{ran:#?}");
+    let store = ["secrets", "set", "SERVICE", "--expires", "1s"];
+    with_passphrase(&lango, PASSPHRASE, &store, VALUE.as_bytes()).ok();
+    wait_until_expired(&lango);
+    let ran = run(&lango, &words);
+    let next = "`lango secrets rotate SERVICE` gives it a new value";
+    assert!(
+        ran.stderr
+            .contains("warning: a secret was not used: the secret `SERVICE` expired"),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains(next), "{ran:#?}");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn on_a_server() -> Database {
     }
 }
 
-const HEAD_MISSING: &str = "the vault's head is missing";
+const HEAD_MISSING: &str = "the head of the vault of `local`";
 
 fn deletes_each_table(Database { lango, execute }: Database) {
     for tables in [

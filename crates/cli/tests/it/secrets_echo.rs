@@ -209,9 +209,10 @@ fn a_command_that_prints_a_key_of_the_environment_is_masked() {
 fn a_locked_vault_stops_only_what_needs_it() {
     let provider = Provider::new(vec![say("Hi.")]);
     let lango = with_model(provider.server.url(), "");
-    lango
-        .run(&["run", "hello"])
-        .refused(3, &["the vault is locked", "lango secrets unlock"]);
+    lango.run(&["run", "hello"]).refused(
+        3,
+        &["the vault of `local` is locked", "lango secrets unlock"],
+    );
     lango
         .run(&["run", "-c", "agent.model=offline", "hello"])
         .ok();
@@ -223,7 +224,7 @@ fn a_locked_vault_stops_only_what_needs_it() {
         "{ran:#?}"
     );
     let ran = with_passphrase(&lango, wrong, &["agents"], b"").ok();
-    let named = "LANGO_VAULT_PASSPHRASE does not unlock this vault";
+    let named = "LANGO_VAULT_PASSPHRASE does not unlock the vault of `local`";
     assert!(ran.stderr.contains(named), "{ran:#?}");
     with_passphrase(&lango, "wrong passphrase", &["run", "hello"], b"").exits(3);
     assert!(provider.server.requests().is_empty());

@@ -7,7 +7,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
 const WRONG: &str = "not the passphrase";
-const NAMED: &str = "LANGO_VAULT_PASSPHRASE does not unlock this vault";
+const NAMED: &str = "LANGO_VAULT_PASSPHRASE does not unlock the vault of";
 
 /// The rows of `lango doctor` about the vault, the status first.
 fn vault_rows(ran: &crate::lango::Ran) -> Vec<Value> {
@@ -46,7 +46,7 @@ fn doctor_tells_a_vault_that_opens_from_one_that_nothing_opens_here() {
         (&locked["ok"], &locked["warning"]),
         (&true.into(), &false.into())
     );
-    assert!(text(&locked["detail"]).contains("asks for the passphrase"));
+    assert!(text(&locked["detail"]).contains("ask for the passphrase"));
     let wrong = status(with_passphrase(&lango, WRONG, &doctor, b"").exits(3));
     assert_eq!(wrong["ok"], false);
     assert!(text(&wrong["detail"]).contains(NAMED), "{wrong}");
@@ -67,9 +67,10 @@ fn doctor_names_a_key_file_that_is_missing_or_readable_by_others() {
     let detail = text(&unnamed["detail"]);
     assert!(detail.contains("set `vault.keyFile`"), "{detail}");
     assert!(!detail.contains("LANGO_VAULT_PASSPHRASE"), "{detail}");
-    lango
-        .run(&["secrets", "unlock"])
-        .refused(3, &["the vault is locked", "set `vault.keyFile`"]);
+    lango.run(&["secrets", "unlock"]).refused(
+        3,
+        &["the vault of `local` is locked", "set `vault.keyFile`"],
+    );
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
     let open = &vault_rows(&with_file().exits(3))[0];
     assert!(text(&open["detail"]).contains("chmod 600"), "{open}");
@@ -136,8 +137,8 @@ fn the_vault_of_the_server_has_its_own_secrets_and_hints() {
         "{unlocked:#?}"
     );
     server(&["lock"], b"").ok();
-    let examined = with_passphrase(&lango, WRONG, &["doctor"], b"").exits(3);
-    assert!(examined.stdout.contains("✗ server vault"), "{examined:#?}");
+    let examined = with_passphrase(&lango, WRONG, &["doctor"], b"").ok();
+    assert!(examined.stdout.contains("! server vault"), "{examined:#?}");
     lango
         .run(&["secrets", "--server", "rm", "KEY"])
         .refused(3, &["`lango secrets --server unlock`"]);

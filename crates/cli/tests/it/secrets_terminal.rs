@@ -37,17 +37,17 @@ fn an_unlock_at_the_terminal_asks_again_after_a_wrong_passphrase() {
     let lango = Lango::new();
     crate::secrets::set(&lango, "KEY", "value").ok();
     let mut terminal = start(&lango, &["secrets", "unlock"]);
-    terminal.wait_for("passphrase of the vault: ");
+    terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press("something else\r");
-    terminal.wait_for("does not unlock the vault; try again");
-    terminal.wait_for("passphrase of the vault: ");
+    terminal.wait_for("does not unlock the vault of `local`; try again");
+    terminal.wait_for("passphrase of the vault of `local`: ");
     // Typed wrong, and corrected.
     terminal.press(&format!("wrong\u{15}{PASSPHRASE}x\u{7f}\r"));
     terminal.wait_for("unlocked for 15 minutes");
     assert_eq!(terminal.end().0, Some(0));
     let mut terminal = start(&lango, &["secrets", "unlock"]);
     for _ in 0..3 {
-        terminal.wait_for("passphrase of the vault: ");
+        terminal.wait_for("passphrase of the vault of `local`: ");
         terminal.press("something else\r");
     }
     let (code, last) = terminal.end();
@@ -146,13 +146,13 @@ fn a_command_that_asked_for_the_passphrase_says_how_long_the_unlock_lasts() {
     let lango = Lango::new();
     crate::secrets::set(&lango, "KEY", "value").ok();
     let mut terminal = start(&lango, &["secrets", "rm", "KEY"]);
-    terminal.wait_for("passphrase of the vault: ");
+    terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
-    terminal.wait_for("unlocked for 15 minutes in this session; `lango secrets lock` ends it");
+    terminal.wait_for("the vault of `local` is unlocked for 15 minutes in this login session; `lango secrets lock` ends it");
     assert_eq!(terminal.end().0, Some(0));
     // Said once by the command that is for it.
     let mut terminal = start(&lango, &["secrets", "unlock"]);
-    terminal.wait_for("passphrase of the vault: ");
+    terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
     let (code, shown) = terminal.end();
     assert_eq!(code, Some(0), "{shown}");
@@ -198,7 +198,7 @@ fn a_command_that_needs_a_locked_vault_asks_for_the_passphrase() {
     assert!(seen.contains("all that it starts"), "{seen}");
     terminal.wait_for("ctrl-d later > ");
     terminal.press("y\r");
-    terminal.wait_for("passphrase of the vault: ");
+    terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
     let (code, last) = terminal.end();
     seen += &last;
@@ -214,7 +214,7 @@ fn a_command_goes_on_without_the_secrets_of_a_vault_that_stays_locked() {
     terminal.wait_for("you will be asked for its passphrase");
     terminal.wait_for("ctrl-d later > ");
     terminal.press("y\r");
-    terminal.wait_for("passphrase of the vault: ");
+    terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press("\r");
     let (_, last) = terminal.end();
     assert!(

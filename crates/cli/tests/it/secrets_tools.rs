@@ -110,7 +110,7 @@ fn what_is_not_typed_is_not_stored() {
     let mut terminal = terminal(&lango, &provider);
     terminal.prompt();
     terminal.press("y\r");
-    terminal.wait_for("passphrase of the vault: ");
+    terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
     terminal.wait_for("(not shown): ");
     terminal.press("\u{4}");
@@ -139,10 +139,10 @@ fn a_locked_vault_is_unlocked_for_a_key_and_only_once() {
     terminal.wait_for("why: the vault is locked");
     terminal.prompt();
     terminal.press("y\r");
-    terminal.wait_for("passphrase of the vault: ");
+    terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press("something else\r");
     terminal.wait_for("try again");
-    terminal.wait_for("passphrase of the vault: ");
+    terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
     // Signing is asked for by its risk, and the vault is open now.
     terminal.wait_for("why: it can do harm");

@@ -46,9 +46,12 @@ fn a_model_is_asked_with_a_key_of_the_vault() {
     // Locked, and nobody to ask.
     lango
         .run(&["run", "hello"])
-        .refused(3, &["the vault is locked"]);
+        .refused(3, &["the vault of `local` is locked"]);
     let ran = lango.run(&["agents"]).ok();
-    assert!(ran.stderr.contains("the vault is locked"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("the vault of `local` is locked"),
+        "{ran:#?}"
+    );
     // A variable of that name is no secret.
     let mut command = lango.command(&["run", "hello"]);
     finish(command.env("secret:MODEL_KEY", "forged"), b"").refused(3, &["locked"]);

@@ -9,7 +9,10 @@ use serde_json::json;
 use std::sync::Mutex;
 
 #[derive(Debug)]
-struct OneSecret(Binding);
+struct OneSecret {
+    binding: Binding,
+    reports: Arc<Mutex<Vec<String>>>,
+}
 
 impl SecretSource for OneSecret {
     fn bound<'a>(
@@ -17,9 +20,9 @@ impl SecretSource for OneSecret {
         _: &'a UserId,
         tool: &'a str,
     ) -> BoxFuture<'a, Result<Vec<BoundSecret>, SecretError>> {
-        let own = (*self.0.tool == *tool).then(|| BoundSecret {
+        let own = (*self.binding.tool == *tool).then(|| BoundSecret {
             name: SecretName::new("PASSWORD").unwrap(),
-            binding: self.0.clone(),
+            binding: self.binding.clone(),
         });
         Box::pin(std::future::ready(Ok(own.into_iter().collect())))
     }
@@ -57,11 +60,17 @@ impl SecretSource for OneSecret {
     fn locked<'a>(&'a self, _: &'a UserId, _: &'a str) -> BoxFuture<'a, Vec<BoundSecret>> {
         Box::pin(std::future::ready(Vec::new()))
     }
+
+    fn report(&self, problem: &str) {
+        self.reports.lock().unwrap().push(problem.to_owned());
+    }
 }
 
 struct Recorder {
     spec: ToolSpec,
     got: Mutex<Vec<Value>>,
+    /// What the user was told.
+    reports: Arc<Mutex<Vec<String>>>,
 }
 
 impl Tool for Recorder {
@@ -104,8 +113,12 @@ fn tool_with(binding: Binding, id: ServerToolId) -> (Arc<Recorder>, FieldTool) {
             trust: Trust::Untrusted,
         },
         got: Mutex::default(),
+        reports: Arc::default(),
     });
-    let source = Arc::new(OneSecret(binding));
+    let source = Arc::new(OneSecret {
+        binding,
+        reports: Arc::clone(&recorder.reports),
+    });
     let tool = FieldTool::new(Arc::clone(&recorder) as _, id, source);
     (recorder, tool)
 }
@@ -146,6 +159,11 @@ async fn only_the_bound_argument_of_the_bound_tool_is_replaced() {
     assert!(text.contains("there is no secret `OTHER`"), "{text}");
     assert!(text.contains("literal text in `other`"), "{text}");
     assert!(!text.contains("`password`"), "{text}");
+    let reports = recorder.reports.lock().unwrap();
+    assert_eq!(
+        *reports,
+        ["there is no secret `OTHER`; `lango secrets set OTHER` stores it"]
+    );
 }
 
 #[tokio::test]
@@ -172,6 +190,7 @@ async fn a_secret_of_another_tool_argument_or_server_is_refused_before_anybody_i
         );
         let error = tool.run(&caller(), arguments).await.unwrap_err();
         assert_eq!(error.message, refused);
+        assert!(recorder.reports.lock().unwrap().contains(&refused));
         assert!(recorder.got.lock().unwrap().is_empty(), "{shown}");
     }
 }
@@ -180,7 +199,11 @@ async fn a_secret_of_another_tool_argument_or_server_is_refused_before_anybody_i
 async fn a_tool_that_resolves_nothing_says_so_of_stored_secrets() {
     let binding = Binding::program("exec", "aws", "A").unwrap();
     let (recorder, _) = tool_with(binding.clone(), id("a", "b"));
-    let tool = UnresolvedTool::new(Arc::clone(&recorder) as _, Arc::new(OneSecret(binding)));
+    let source = OneSecret {
+        binding,
+        reports: Arc::default(),
+    };
+    let tool = UnresolvedTool::new(Arc::clone(&recorder) as _, Arc::new(source));
     for (content, is_told) in [
         ("token = secret:PASSWORD.", true),
         ("secret:OTHER", false),

@@ -1,13 +1,14 @@
 //! Keys that lango creates and uses inside the vault. Nothing returns one to a model, and a stored secret of another kind is
 //! never used as a key.
 
-use super::{Existing, NewSecret, OpenVault};
+use super::{Audit, Existing, NewSecret, OpenVault, RowChanges};
 use crate::audit::AuditAction;
 use crate::cipher;
 use crate::error::VaultError;
+use crate::head::Head;
 use crate::key::Key;
-use crate::manifest::{Entry, SecretKind};
-use lango_core::{RecordSelection, Text};
+use crate::manifest::{Entry, MOST_PUBLIC_ID_BYTES, SecretKind};
+use lango_core::{RecordSelection, Text, VaultRecord};
 use lango_secrets::{SecretName, SecretValue};
 
 impl OpenVault {
@@ -31,6 +32,27 @@ impl OpenVault {
             ..NewSecret::new(SecretValue::new(*random_scalar()?.expose()))
         };
         self.insert(name, &new, Existing::Refused).await
+    }
+
+    /// Stores the public identifier of a key in clear, unless there is one. Older versions stored none.
+    pub async fn add_public_id(&self, name: &SecretName, id: Text) -> Result<(), VaultError> {
+        if id.is_empty() || id.len() > MOST_PUBLIC_ID_BYTES {
+            return Err(VaultError::InvalidValue {
+                detail: format!("a public identifier has 1 to {MOST_PUBLIC_ID_BYTES} bytes"),
+            });
+        }
+        let change = |head: &mut Head, _: &[VaultRecord]| {
+            let entry = head.entries.get_mut(name);
+            let entry = entry.ok_or_else(|| VaultError::NotFound {
+                name: name.to_string(),
+            })?;
+            if entry.public_id.is_none() {
+                entry.public_id = Some(Text::clone(&id));
+            }
+            let audit = Audit::of(AuditAction::PublicIdAdded, name.text());
+            Ok((RowChanges::default(), audit, ()))
+        };
+        self.change(RecordSelection::None, change).await
     }
 
     /// Returns a key of this kind for one operation, after recording the use in the audit log.

@@ -32,13 +32,34 @@ fn a_key_file_that_others_can_read_or_write_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn a_key_file_of_another_user_is_refused_also_for_root() {
+    // Only root can make such a file.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vault.key");
+    key_file::create(&path).unwrap();
+    std::os::unix::fs::chown(&path, Some(1234), None).unwrap();
+    let refused = key_file::read(&path).unwrap_err().to_string();
+    for part in ["another user (uid 1234)", "chown 0 "] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+    key_file::read(&path).unwrap();
+}
+
+#[test]
 fn links_and_other_content_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("vault.key");
     key_file::create(&path).unwrap();
     let link = folder.path().join("link");
     symlink(&path, &link).unwrap();
-    key_file::read(&link).unwrap_err();
+    let refused = key_file::read(&link).unwrap_err().to_string();
+    let file = path.canonicalize().unwrap();
+    assert!(refused.contains("a symbolic link"), "{refused}");
+    assert!(refused.contains(file.to_str().unwrap()), "{refused}");
     let dangling = folder.path().join("dangling");
     symlink(folder.path().join("elsewhere"), &dangling).unwrap();
     key_file::create(&dangling).unwrap_err();

@@ -85,10 +85,11 @@ async fn a_new_master_key_leaves_values_sealed_as_they_are_and_ends_the_old_one(
     let before = store.read_vault(&ann, RecordSelection::All).await;
     let before = before.unwrap().unwrap().records;
     let missing = open.rotate_master(vec![key_file(1)], &[]).await;
-    assert!(matches!(
+    let missing = missing.unwrap_err().to_string();
+    assert_eq!(
         missing,
-        Err(VaultError::MethodNotGiven { id: 2, .. })
-    ));
+        "nothing that was given fits unlock method 2 (key file)"
+    );
     assert_eq!(value(&open, "A").await.unwrap(), "value of a");
     let secrets = vec![key_file(2), key_file(1)];
     let rotated = open.rotate_master(secrets, &[]).await.unwrap();
@@ -115,6 +116,48 @@ async fn a_new_master_key_leaves_values_sealed_as_they_are_and_ends_the_old_one(
     assert_eq!(value(&alone, "B").await.unwrap(), "value of b");
     assert!(vault.unlock(key_file(2)).await.is_err());
     assert!(alone.check().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_new_master_key_needs_all_methods_and_names_all_that_are_missing_at_once() {
+    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let methods = (1..=4).map(key_file).collect();
+    let open = vault.create(methods).await.unwrap();
+    let missing = async |given: Vec<UnlockSecret>, without: &[u16]| {
+        let refused = open.rotate_master(given, without).await.unwrap_err();
+        let text = refused.to_string();
+        match refused {
+            VaultError::MethodsNotGiven { without, .. } => (text, without),
+            other => panic!("{other}"),
+        }
+    };
+    let (text, without) = missing(vec![key_file(1)], &[3]).await;
+    assert!(
+        text.ends_with("unlock methods 2 (key file) and 4 (key file)"),
+        "{text}"
+    );
+    // What was to be left out already is among them, so that the next attempt succeeds.
+    assert_eq!(without, [2, 3, 4]);
+    let (text, without) = missing(Vec::new(), &[]).await;
+    assert!(text.contains("1 (key file), 2 (key file)"), "{text}");
+    assert!(without.is_empty(), "no method would be left: {without:?}");
+    let unknown = open.rotate_master(vec![key_file(1)], &[2, 3, 4, 9]).await;
+    assert!(matches!(unknown, Err(VaultError::NoSuchMethod { id: 9 })));
+    open.rotate_master(vec![key_file(1)], &[2, 3, 4])
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn an_unlocked_vault_knows_the_method_that_unlocked_it() {
+    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let methods = vec![key_file(1), key_file(2)];
+    assert_eq!(vault.create(methods).await.unwrap().unlocked_by(), None);
+    let open = vault.unlock(key_file(2)).await.unwrap();
+    assert_eq!(open.unlocked_by(), Some(2));
+    let sealed = vault.read(RecordSelection::None).await.unwrap().unwrap();
+    assert_eq!(sealed.method_of(key_file(1)).await.unwrap(), Some(1));
+    assert_eq!(sealed.method_of(key_file(9)).await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ async fn a_secret_is_refused_from_the_moment_it_expires() {
     clock.set(Timestamp(NOW + 1000));
     assert_eq!(
         value(&open, "KEY").await.unwrap_err(),
-        "the secret `KEY` expired on 2026-11-16"
+        "the secret `KEY` expired on 2026-11-16 00:00 UTC"
     );
     // A new value does not inherit it.
     set(&open, "KEY", "newer").await;
@@ -121,4 +121,29 @@ async fn nothing_that_is_stored_shows_a_value() {
     bytes.extend(rows.records.iter().flat_map(|record| &record.envelope));
     assert!(!bytes.windows(6).any(|part| part == b"canary"));
     assert!(!format!("{open:?} {vault:?}").contains("canary"));
+}
+
+#[tokio::test]
+async fn a_wallet_without_an_address_gets_one_and_keeps_it() {
+    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let open = vault.create(vec![key_file(1)]).await.unwrap();
+    let wallet = NewSecret {
+        kind: Some(SecretKind::PaymentKey),
+        ..new("the key")
+    };
+    open.set(&name("WALLET"), wallet).await.unwrap();
+    for address in ["0xabc", "0xdef"] {
+        open.add_public_id(&name("WALLET"), address.into())
+            .await
+            .unwrap();
+    }
+    let sealed = vault.read(RecordSelection::None).await.unwrap().unwrap();
+    let shown = sealed.entries().next().unwrap().public_id.clone();
+    assert_eq!(shown.as_deref(), Some("0xabc"));
+    assert_eq!(value(&open, "WALLET").await.unwrap(), "the key");
+    let too_long = "x".repeat(201);
+    for refused in ["", &too_long] {
+        let refused = open.add_public_id(&name("WALLET"), refused.into()).await;
+        assert!(matches!(refused, Err(VaultError::InvalidValue { .. })));
+    }
 }

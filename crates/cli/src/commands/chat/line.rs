@@ -3,6 +3,7 @@
 use crate::attach::{mentioned_files, read_files};
 use crate::exit::{Exit, Failure};
 use crate::screen;
+use crate::terminal_state::TerminalState;
 use lango_core::UserInput;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
@@ -23,6 +24,8 @@ pub enum Line {
 pub struct LineInput {
     editor: Option<DefaultEditor>,
     history: PathBuf,
+    /// The terminal before the first line.
+    terminal: TerminalState,
 }
 
 impl LineInput {
@@ -33,7 +36,13 @@ impl LineInput {
         Ok(Self {
             editor: Some(editor),
             history,
+            terminal: TerminalState::of_input(),
         })
+    }
+
+    /// Restores the terminal after a line was given up while it is edited.
+    pub fn restore_terminal(&self) {
+        self.terminal.restore();
     }
 
     /// A line as a question: typed, with the files that it names, unless standard input is no terminal.

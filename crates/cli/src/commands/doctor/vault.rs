@@ -8,7 +8,7 @@ use crate::vault::{Asking, Locked, OWN_COMMAND, Opening, VaultAccess};
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
 use lango_secrets::BindingTarget;
-use lango_vault::{Entry, SealedVault, date};
+use lango_vault::{Entry, MethodKind, SealedVault, date_and_time};
 
 /// Examines the vaults of the user and, if there is one, of `server.user`. Unlocks them if that needs no prompt.
 pub(super) async fn examine(app: &App) -> Vec<Finding> {
@@ -59,17 +59,15 @@ async fn examine_vault(
 
 /// Opens the vault by the methods of this machine, and checks its records.
 async fn examine_unlock(access: &VaultAccess, sealed: &SealedVault) -> (Mark, String) {
-    let methods = sealed.methods().iter();
-    let methods: Vec<String> = methods.map(|method| method.kind().to_string()).collect();
     let secrets = screen::count(sealed.entries().count() as u64, "secret");
-    let summary = format!("{secrets}; can be unlocked by {}", methods.join(", "));
+    let summary = format!("{secrets}; can be unlocked by {}", describe_methods(sealed));
     let (mark, status, problems) = match access.try_open(Asking::Never).await {
         Ok(Opening::Open(open)) => match open.check().await {
             Ok(problems) => (Mark::Well, "; unlocked here".to_owned(), problems),
             Err(error) => (Mark::Faulty, format!("\n{error}"), Vec::new()),
         },
         Ok(Opening::Locked(locked)) => {
-            let (mark, status) = describe_locked(&locked);
+            let (mark, status) = describe_locked(access, &locked);
             (mark, status, sealed.record_problems())
         }
         Err(failure) => (Mark::Faulty, format!("\n{failure}"), Vec::new()),
@@ -86,7 +84,27 @@ async fn examine_unlock(access: &VaultAccess, sealed: &SealedVault) -> (Mark, St
     (mark, format!("{summary}{status}{problems}"))
 }
 
-fn describe_locked(locked: &Locked) -> (Mark, String) {
+/// Lists the kinds of methods, with a number where there are several: `passphrase, 2 key files`.
+fn describe_methods(sealed: &SealedVault) -> String {
+    let kinds = [
+        (MethodKind::Passphrase, "passphrase"),
+        (MethodKind::KeyFile, "key file"),
+        (MethodKind::Keyring, "keyring"),
+    ];
+    let described = kinds.iter().filter_map(|(kind, name)| {
+        let methods = sealed.methods().iter();
+        match methods.filter(|method| method.kind() == *kind).count() {
+            0 => None,
+            1 => Some((*name).to_owned()),
+            count => Some(screen::count(count as u64, name)),
+        }
+    });
+    described.collect::<Vec<_>>().join(", ")
+}
+
+/// Describes a vault that nothing here unlocks. Commands ask for the passphrase of the user's vault; `lango serve`, which uses
+/// the server's, asks nobody.
+fn describe_locked(access: &VaultAccess, locked: &Locked) -> (Mark, String) {
     let problems = locked.problems.iter();
     let problems: String = problems.map(|problem| format!("\n{problem}")).collect();
     if !locked.can_be_typed() {
@@ -94,7 +112,14 @@ fn describe_locked(locked: &Locked) -> (Mark, String) {
         let text = format!("; nothing here unlocks it{problems}\nnext: {next}");
         return (Mark::Faulty, text);
     }
-    let text = format!("; locked, asks for the passphrase at a terminal{problems}");
+    if access.command() != OWN_COMMAND {
+        let next = locked.next_step();
+        let text = format!(
+            "; locked, and `lango serve` asks for no passphrase: its agents go without these secrets{problems}\nnext: {next}"
+        );
+        return (Mark::Warning, text);
+    }
+    let text = format!("; locked, commands ask for the passphrase at a terminal{problems}");
     if locked.problems.is_empty() {
         (Mark::Well, text)
     } else {
@@ -109,7 +134,7 @@ fn expiry(entry: &Entry, now: Timestamp, command: &str) -> Option<String> {
     Some(format!(
         "{name} expired on {}, so nothing can use it; `{command} rotate {name}` gives it a new value, `{command} rm {name}` \
          deletes it",
-        date(at)
+        date_and_time(at)
     ))
 }
 

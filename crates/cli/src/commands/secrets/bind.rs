@@ -1,6 +1,7 @@
 //! `lango secrets bind`, `unbind` and `describe`: the places where the value of a secret may be used.
 
-use super::Secrets;
+use super::programs::warn_about_program;
+use super::{Secrets, confirm};
 use crate::app::App;
 use crate::args::BindArguments;
 use crate::config::{NetworkAccess, Settings};
@@ -8,8 +9,10 @@ use crate::egress;
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::vault::{Asking, Places};
+use lango_core::Clock;
+use lango_engine::SystemClock;
 use lango_secrets::{Binding, BindingTarget, SecretName};
-use lango_vault::{BindingDraft, OpenVault, SecretField, VaultError};
+use lango_vault::{BindingDraft, OpenVault, SecretField, VaultError, date_and_time};
 use serde::Deserialize;
 
 /// The services of `--for`.
@@ -63,6 +66,10 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
         }
     }
     note.iter().for_each(|note| screen::say(note));
+    warn_if_expired(secrets, &open, &name).await?;
+    for binding in &bindings {
+        warn_about_program(&secrets.surroundings.env, binding);
+    }
     warn_about_network(secrets, &bindings);
     hints.iter().for_each(|hint| screen::say(hint));
     Ok(())
@@ -84,14 +91,13 @@ fn check_places(
             None => places.check(binding),
         };
         let hint = checked.map_err(|problem| refuse_place(settings, &binding.tool, problem))?;
-        let is_listed = match &binding.target {
+        let hint = match &binding.target {
+            // What the network of commands lacks is said by `warn_about_network`, with all hosts at once.
             BindingTarget::Header { origin, .. } if *binding.tool == *Binding::COMMANDS => {
-                let access = &settings.tools.exec.network;
-                egress::missing_entry(access, origin).is_none()
+                places.refusal(origin)
             }
-            _ => true,
+            _ => hint,
         };
-        let hint = hint.filter(|_| is_listed);
         hints.extend(hint.map(|hint| format!("it cannot be used yet: {hint}")));
     }
     Ok(hints)
@@ -149,13 +155,22 @@ fn drafts(arguments: &BindArguments) -> Result<(Vec<BindingDraft>, Option<String
     Ok((drafts.collect(), Some(service.note.clone())))
 }
 
-/// Removes one binding, or all.
-pub async fn unbind(secrets: &Secrets, name: &str, number: Option<usize>) -> Result<(), Failure> {
+/// Removes one binding, or all of them after asking.
+pub async fn unbind(
+    secrets: &Secrets,
+    name: &str,
+    number: Option<usize>,
+    all: bool,
+) -> Result<(), Failure> {
     let name = SecretName::new(name)?;
     let open = secrets.access.open(Asking::Allowed).await?;
     let bindings = bindings(&open, &name).await?;
     let chosen = match number {
-        None => bindings,
+        None if all || bindings.len() < 2 => bindings,
+        None => {
+            confirm_all(secrets, &name, &bindings).await?;
+            bindings
+        }
         Some(number) => {
             let chosen = number.checked_sub(1).and_then(|at| bindings.get(at));
             let chosen = chosen.ok_or_else(|| {
@@ -171,6 +186,41 @@ pub async fn unbind(secrets: &Secrets, name: &str, number: Option<usize>) -> Res
     for binding in chosen {
         open.unbind(&name, &binding).await?;
         screen::print(&format!("removed from {name}: {binding}"))?;
+    }
+    Ok(())
+}
+
+/// Asks whether all bindings are to be removed; without a terminal fails with their numbers.
+async fn confirm_all(
+    secrets: &Secrets,
+    name: &SecretName,
+    bindings: &[Binding],
+) -> Result<(), Failure> {
+    let numbered = bindings.iter().enumerate();
+    let numbered = numbered.map(|(at, binding)| format!("\n  {}. {binding}", at + 1));
+    let numbered: String = numbered.collect();
+    let (count, command) = (bindings.len(), secrets.access.command());
+    let message = format!("{name} has {count} bindings:{numbered}");
+    let question = format!("{message}\nremove all of them?");
+    let refusal = Failure::new(Exit::Usage, message).next(format!(
+        "`{command} unbind {name} NUMBER` removes one, `{command} unbind {name} --all` all of them"
+    ));
+    confirm(&question, refusal).await
+}
+
+async fn warn_if_expired(
+    secrets: &Secrets,
+    open: &OpenVault,
+    name: &SecretName,
+) -> Result<(), Failure> {
+    let entries = open.entries().await?;
+    let entry = entries.iter().find(|entry| entry.name == *name);
+    let expired = entry.filter(|entry| entry.is_expired(SystemClock.now()));
+    if let Some(at) = expired.and_then(|entry| entry.expires) {
+        let (at, command) = (date_and_time(at), secrets.access.command());
+        screen::say(&format!(
+            "warning: {name} expired on {at}, so nothing can use it; `{command} rotate {name}` gives it a new value"
+        ));
     }
     Ok(())
 }

@@ -1,14 +1,15 @@
 //! Creates the vault, and manages its unlock methods.
 
-use super::Secrets;
+use super::{Secrets, confirm};
 use crate::args::{MethodArguments, MethodsCommand};
-use crate::config::VAULT_PASSPHRASE;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, age};
 use crate::vault::{self, Asking};
 use lango_core::{Clock, RecordSelection};
 use lango_engine::SystemClock;
-use lango_vault::{Key, OpenVault, UnlockSecret, VaultError, key_file};
+use lango_vault::{
+    Key, MethodId, OpenVault, UnlockMethod, UnlockSecret, VaultError, key_file, list_methods,
+};
 use serde_json::json;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
     let with_passphrase = arguments.passphrase || is_default;
     let mut given = Vec::new();
     if with_passphrase {
-        given.push(new_passphrase(secrets)?);
+        given.push(new_passphrase(secrets).await?);
     }
     if let Some(path) = &arguments.key_file {
         refuse_visible(secrets, path)?;
@@ -35,7 +36,7 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
         );
     }
     let open = secrets.access.vault.create(given).await?;
-    screen::say("made the vault");
+    screen::say(&format!("made the {}", secrets.access.name()));
     if arguments.keyring {
         add_keyring(secrets, &open).await?;
     }
@@ -53,7 +54,7 @@ pub async fn create_by_default(secrets: &Secrets) -> Result<OpenVault, Failure> 
             Ok(true) => UnlockSecret::KeyFile(key_file::read(path)?),
             _ => new_key_file(path)?,
         },
-        (None, None) => new_passphrase(secrets)?,
+        (None, None) => new_passphrase(secrets).await?,
     };
     let kind = secret.kind();
     match access.vault.create(vec![secret]).await {
@@ -61,7 +62,8 @@ pub async fn create_by_default(secrets: &Secrets) -> Result<OpenVault, Failure> 
         Err(VaultError::Exists) => access.open(Asking::Allowed).await,
         made => {
             let open = made?;
-            screen::say(&format!("made the vault; its {kind} unlocks it"));
+            let name = access.name();
+            screen::say(&format!("made the {name}; its {kind} unlocks it"));
             Ok(open)
         }
     }
@@ -72,16 +74,53 @@ pub async fn methods(secrets: &Secrets, command: Option<MethodsCommand>) -> Resu
     match command.unwrap_or(MethodsCommand::List { json: false }) {
         MethodsCommand::List { json } => list(secrets, json).await,
         MethodsCommand::Add(arguments) => add(secrets, &arguments).await,
-        MethodsCommand::Remove { id } => {
-            let open = secrets.access.open(Asking::Allowed).await?;
-            open.remove_method(id).await?;
-            screen::print(&format!(
-                "removed unlock method {id}; if it may be known to others, run `{} rotate --master` too",
-                secrets.access.command()
-            ))?;
-            Ok(())
+        MethodsCommand::Remove { id, yes } => remove(secrets, id, yes).await,
+    }
+}
+
+/// Removes a method. If nothing here shows that one of the others works, the user has to confirm it.
+async fn remove(secrets: &Secrets, id: u16, is_confirmed: bool) -> Result<(), Failure> {
+    let (access, command) = (&secrets.access, secrets.access.command());
+    let open = access.open(Asking::Allowed).await?;
+    let methods = open.methods().await?;
+    let rest = methods.iter().filter(|method| method.id != id);
+    let rest: Vec<MethodId> = rest.map(UnlockMethod::described_id).collect();
+    let exists = rest.len() < methods.len();
+    // An id that does not exist, and the last method, are refused below.
+    if exists && !rest.is_empty() && !is_confirmed {
+        let working = working_methods(secrets, &open).await?;
+        if !rest.iter().any(|method| working.contains(&method.id)) {
+            let left = list_methods(&rest);
+            let message = format!(
+                "without method {id} only {left} can unlock the {}, and nothing here shows that this works",
+                access.name()
+            );
+            let next = format!(
+                "try it first: `{command} lock`, then `{command} unlock`; `{command} methods remove {id} --yes` removes it anyway"
+            );
+            let question = format!("{message}. Remove method {id}?");
+            confirm(&question, Failure::new(Exit::Usage, message).next(next)).await?;
         }
     }
+    open.remove_method(id).await?;
+    screen::print(&format!(
+        "removed unlock method {id}; what is left: {}. If it may be known to others, run `{command} rotate --master` too",
+        list_methods(&rest)
+    ))?;
+    Ok(())
+}
+
+/// Returns the methods that unlock the vault here: the one that just did, and those whose secrets this machine has.
+async fn working_methods(secrets: &Secrets, open: &OpenVault) -> Result<Vec<u16>, Failure> {
+    let access = &secrets.access;
+    let sealed = access.sealed().await?;
+    let mut given = access.stored_secrets(&sealed, &mut Vec::new());
+    given.extend(access.environment_passphrase());
+    let mut working: Vec<u16> = open.unlocked_by().into_iter().collect();
+    for secret in given {
+        working.extend(sealed.method_of(secret).await?);
+    }
+    Ok(working)
 }
 
 async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
@@ -114,7 +153,7 @@ async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failu
     }
     let open = secrets.access.open(Asking::Allowed).await?;
     if arguments.passphrase {
-        let id = open.add_method(new_passphrase(secrets)?).await?;
+        let id = open.add_method(new_passphrase(secrets).await?).await?;
         screen::print(&format!("added unlock method {id} (passphrase)"))?;
     }
     if let Some(path) = &arguments.key_file {
@@ -142,17 +181,18 @@ async fn add_keyring(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure>
     Ok(())
 }
 
-fn new_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
+async fn new_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
     if let Some(passphrase) = secrets.access.environment_passphrase() {
         return Ok(passphrase);
     }
     if !vault::can_ask() {
         let message = "there is no terminal to ask for a new passphrase";
         return Err(Failure::new(Exit::Config, message).next(format!(
-            "set {VAULT_PASSPHRASE}, or `lango secrets init --key-file PATH`"
+            "set {}, or `lango secrets init --key-file PATH`",
+            secrets.access.own_passphrase_variable()
         )));
     }
-    vault::new_passphrase()
+    vault::new_passphrase(&secrets.access).await
 }
 
 /// Refuses a key file in the working folder, where agents can read it. The one of `vault.keyFile` is hidden from them.

@@ -8,7 +8,7 @@ use crate::vault::{Asking, Locked, Opening};
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
 use lango_secrets::{Binding, BindingTarget, SecretName};
-use lango_vault::{Entry, VaultError, date};
+use lango_vault::{Entry, VaultError, date_and_time};
 use serde_json::json;
 
 /// Lists the secrets. Verifies a vault that unlocks without a prompt; otherwise lists the stored state with a notice
@@ -19,7 +19,8 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
             return Ok(screen::print("[]")?);
         }
         return Ok(screen::print(&format!(
-            "there is no vault yet; `{} set NAME` makes it",
+            "there is no {} yet; `{} set NAME` makes it",
+            secrets.access.name(),
             secrets.access.command()
         ))?);
     };
@@ -43,7 +44,7 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
             screen::print(&line(entry, now))?;
         }
         if entries.is_empty() {
-            screen::print("the vault is empty")?;
+            screen::print(&format!("the {} is empty", secrets.access.name()))?;
         }
         if let Some(locked) = &locked {
             screen::say(&unchecked(locked, "this list"));
@@ -56,8 +57,8 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
 fn unchecked(locked: &Locked, shown: &str) -> String {
     let problems = locked.problems.iter();
     let problems: String = problems.map(|problem| format!(" ({problem})")).collect();
-    let next = locked.next_step();
-    format!("the vault is locked{problems}, so {shown} was not checked; to check it: {next}")
+    let (name, next) = (locked.name(), locked.next_step());
+    format!("the {name} is locked{problems}, so {shown} was not checked; to check it: {next}")
 }
 
 /// Prints all problems and returns the first one as an error.
@@ -75,8 +76,8 @@ fn refuse_changes(mut problems: Vec<VaultError>) -> Result<(), Failure> {
 fn line(entry: &Entry, now: Timestamp) -> String {
     let expires = match entry.expires {
         None => String::new(),
-        Some(at) if entry.is_expired(now) => format!("  EXPIRED on {}", date(at)),
-        Some(at) => format!("  expires on {}", date(at)),
+        Some(at) if entry.is_expired(now) => format!("  EXPIRED on {}", date_and_time(at)),
+        Some(at) => format!("  expires on {}", date_and_time(at)),
     };
     let (name, kind, version) = (entry.name.as_str(), entry.kind.to_string(), entry.version);
     let age = age(entry.updated, now);

@@ -23,11 +23,13 @@ async fn fixture(folder: &TempDir) -> (Credentials, Vault, OpenVault) {
     let access = VaultAccess {
         vault,
         place: StoreLocation::Sqlite(database),
-        passphrase: None,
+        is_default_place: true,
+        own_passphrase: None,
+        server_passphrase: None,
         key_file: Some(key),
         keyring: OsKeyring::new(&BTreeMap::new()),
         own_user: UserId::from("nobody"),
-        command: "lango secrets",
+        failed: Arc::default(),
     };
     let vault = access.vault.clone();
     let open = access.vault.create(vec![unlock]).await.unwrap();

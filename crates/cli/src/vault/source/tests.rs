@@ -31,11 +31,13 @@ impl Fixture {
                 actor: "a test".into(),
             }),
             place: StoreLocation::Sqlite(database),
-            passphrase: None,
+            is_default_place: true,
+            own_passphrase: None,
+            server_passphrase: None,
             key_file: Some(key),
             keyring: OsKeyring::new(&BTreeMap::new()),
             own_user: UserId::from("nobody"),
-            command: "lango secrets",
+            failed: Arc::default(),
         };
         let masks = Masks::default();
         Self {

@@ -1,0 +1,64 @@
+//! Warnings about programs that a secret is bound to: one that does not exist, and one that executes whatever its arguments
+//! say, so that the binding limits nothing.
+
+use crate::screen;
+use lango_secrets::{Binding, BindingTarget};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+
+/// Programs that execute commands or scripts of their arguments.
+const INTERPRETERS: [&str; 28] = [
+    "sh", "ash", "bash", "dash", "zsh", "ksh", "mksh", "fish", "tcsh", "csh", "busybox", "python",
+    "pypy", "perl", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "tclsh", "awk", "gawk",
+    "env", "xargs", "make", "npx",
+];
+
+/// Warns about the program of a binding that names one.
+pub fn warn_about_program(env: &BTreeMap<OsString, OsString>, binding: &Binding) {
+    let BindingTarget::Program { program, variable } = &binding.target else {
+        return;
+    };
+    if is_interpreter(program) {
+        screen::say(&format!(
+            "warning: `{program}` executes whatever its arguments say, so an agent can do anything with the value in {variable} \
+             once you allow a call; bind the program that needs it, or the host: --host"
+        ));
+    }
+    if !is_installed(env, program) {
+        screen::say(&format!(
+            "warning: there is no program `{program}` in PATH; the binding has no effect until there is one"
+        ));
+    }
+}
+
+/// Returns whether a program is an interpreter, with or without a version such as that of `python3.12`.
+fn is_interpreter(program: &str) -> bool {
+    let is_version = |character: char| character.is_ascii_digit() || matches!(character, '.' | '-');
+    let name = program.trim_end_matches(is_version);
+    INTERPRETERS.contains(&name)
+}
+
+fn is_installed(env: &BTreeMap<OsString, OsString>, program: &str) -> bool {
+    let path = env.get(OsStr::new("PATH"));
+    let mut folders = path.map(std::env::split_paths).into_iter().flatten();
+    folders.any(|folder| {
+        let found = folder.join(program).metadata();
+        found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_and_interpreters_of_any_version_are_known() {
+        for program in ["sh", "bash", "python3", "python3.12", "perl5.36", "node"] {
+            assert!(is_interpreter(program), "{program}");
+        }
+        for program in ["aws", "git", "sha256sum", "s3", "basher", "7"] {
+            assert!(!is_interpreter(program), "{program}");
+        }
+    }
+}

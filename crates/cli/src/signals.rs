@@ -1,0 +1,95 @@
+//! The signals that end a process: Ctrl-C, and those with which systems end a service. tokio handles a signal from its first
+//! use to the end of the process, so whoever listened once has to go on.
+
+use crate::exit::{Exit, Failure};
+use crate::vault::can_ask;
+use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// A signal that ends a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopSignal {
+    /// Ctrl-C.
+    Interrupt,
+    /// A system ends a service, or a terminal was closed.
+    Terminate,
+}
+
+impl From<StopSignal> for Failure {
+    fn from(signal: StopSignal) -> Self {
+        match signal {
+            StopSignal::Interrupt => Self::new(Exit::Interrupted, "interrupted"),
+            StopSignal::Terminate => Self::new(Exit::Terminated, "ended by a signal"),
+        }
+    }
+}
+
+/// The signals since [`listen`](Self::listen). A signal that nothing waits for is delivered to the next wait.
+pub struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl StopSignals {
+    /// Handles the signals from now on. None of them ends the process by itself any more.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the next signal.
+    pub async fn next(&mut self) -> StopSignal {
+        tokio::select! {
+            _ = self.interrupt.recv() => StopSignal::Interrupt,
+            _ = self.terminate.recv() => StopSignal::Terminate,
+            _ = self.hangup.recv() => StopSignal::Terminate,
+        }
+    }
+
+    /// Waits for a signal other than Ctrl-C.
+    pub async fn terminated(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+
+    /// Runs work to its end, or fails with the first signal and drops the work.
+    pub async fn guard<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            biased;
+            result = work => result,
+            signal = self.next() => Err(signal.into()),
+        }
+    }
+}
+
+/// Handles signals while a command starts that may prompt. Without a terminal nothing is prompted for, and signals keep their
+/// default action.
+pub struct StartSignals(Option<StopSignals>);
+
+impl StartSignals {
+    /// Handles the signals from now on, if there is a terminal.
+    pub fn listen() -> io::Result<Self> {
+        let signals = can_ask().then(StopSignals::listen);
+        signals.transpose().map(Self)
+    }
+
+    /// Runs work as [`StopSignals::guard`] does.
+    pub async fn guard<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        match &mut self.0 {
+            Some(signals) => signals.guard(work).await,
+            None => work.await,
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Signals while a passphrase or a line is typed: the process ends, and the terminal is as it was.
+
+use crate::lango::{BINARY, Lango};
+use crate::secrets::{run, set};
+use crate::terminal::Terminal;
+use rustix::process::{Pid, Signal, kill_process};
+
+const PROMPT: &str = "passphrase of the vault of `local`: ";
+const ALLOW: [&str; 2] = ["-c", r#"approval.rules=[{action="allow"}]"#];
+
+/// A home with a secret for `printenv`; the vault is locked.
+fn with_program() -> Lango {
+    let lango = Lango::new();
+    set(&lango, "SIGNING", "a long value").ok();
+    let bind = "secrets bind SIGNING --program printenv --env SIGNING_KEY";
+    run(&lango, &bind.split(' ').collect::<Vec<_>>()).ok();
+    lango
+}
+
+/// A terminal in which a shell runs lango, then shows its exit code and the settings of the terminal.
+fn in_a_shell(lango: &Lango, words: &str) -> (Terminal, Pid) {
+    let inner = format!("echo pid $$ here; exec {BINARY} {words}");
+    let line = format!("sh -c '{inner}'; echo code $?; stty -a");
+    let mut terminal = Terminal::start_program(lango, 100, &["sh", "-c", &line], &[]);
+    let seen = terminal.wait_for(" here");
+    let id = seen.split_whitespace().rev().nth(1).unwrap();
+    let id = Pid::from_raw(id.parse().unwrap()).unwrap();
+    (terminal, id)
+}
+
+#[track_caller]
+fn assert_restored(terminal: Terminal) {
+    let (_, shown) = terminal.end();
+    let has = |word: &str| shown.split_whitespace().any(|shown| shown == word);
+    assert!(has("echo") && has("icanon") && has("isig"), "{shown}");
+}
+
+#[test]
+fn a_signal_at_a_passphrase_prompt_ends_the_command_and_brings_the_echo_back() {
+    for (signal, code) in [
+        (Signal::TERM, "code 143"),
+        (Signal::HUP, "code 143"),
+        (Signal::INT, "code 130"),
+    ] {
+        let lango = Lango::new();
+        let (mut terminal, id) = in_a_shell(&lango, "secrets set KEY");
+        terminal.wait_for("or more): ");
+        terminal.press("abc");
+        kill_process(id, signal).unwrap();
+        terminal.wait_for(code);
+        assert_restored(terminal);
+    }
+}
+
+#[test]
+fn a_signal_at_the_first_prompt_of_a_chat_or_a_run_ends_it() {
+    let lango = Lango::new();
+    set(&lango, "KEY", "a long value").ok();
+    lango.home_file(
+        "lango.toml",
+        "agent.model = 'x/m'\n[providers.x]\nkind = 'openai'\nbaseUrl = 'http://127.0.0.1:9/v1'\napiKeyEnv = 'secret:KEY'\n",
+    );
+    for words in ["", "run hello"] {
+        let (mut terminal, id) = in_a_shell(&lango, words);
+        terminal.wait_for(PROMPT);
+        kill_process(id, Signal::TERM).unwrap();
+        terminal.wait_for("code 143");
+        assert_restored(terminal);
+    }
+}
+
+#[test]
+fn a_signal_at_the_passphrase_prompt_of_a_turn_ends_the_process_and_the_call_waits() {
+    let lango = with_program();
+    for is_chat in [true, false] {
+        let question = "run `printenv SIGNING_KEY`";
+        let words: &[&str] = if is_chat { &[] } else { &["run", question] };
+        let mut terminal = Terminal::start(&lango, 100, &[&ALLOW, words].concat(), &[]);
+        if is_chat {
+            terminal.prompt();
+            terminal.press(&format!("{question}\r"));
+        }
+        terminal.wait_for("ctrl-d later > ");
+        terminal.press("y\r");
+        terminal.wait_for(PROMPT);
+        terminal.signal(Signal::TERM);
+        let (code, last) = terminal.end();
+        assert_eq!(code, Some(143), "{last}");
+        let waits = lango.run(&["approvals"]).ok().stdout;
+        assert!(waits.contains("printenv"), "{waits}");
+    }
+}
+
+#[test]
+fn a_signal_at_the_line_of_a_chat_ends_it_also_after_a_turn() {
+    let lango = Lango::new();
+    let (mut terminal, id) = in_a_shell(&lango, "");
+    terminal.prompt();
+    terminal.say("hello");
+    terminal.press("half a li");
+    terminal.wait_for("half a li");
+    kill_process(id, Signal::TERM).unwrap();
+    terminal.wait_for("code 143");
+    assert_restored(terminal);
+}
+
+#[test]
+fn a_signal_at_a_question_of_a_run_or_a_chat_brings_the_echo_back() {
+    let lango = with_program();
+    let question = "run `printenv SIGNING_KEY`";
+    let (mut terminal, id) =
+        in_a_shell(&lango, &format!("run \"{}\"", question.replace('`', "\\`")));
+    terminal.wait_for("ctrl-d later > ");
+    kill_process(id, Signal::TERM).unwrap();
+    terminal.wait_for("code 4");
+    assert_restored(terminal);
+    let (mut terminal, id) = in_a_shell(&lango, "");
+    terminal.prompt();
+    terminal.press(&format!("{question}\r"));
+    terminal.wait_for("ctrl-d later > ");
+    kill_process(id, Signal::TERM).unwrap();
+    terminal.wait_for("code 143");
+    assert_restored(terminal);
+}

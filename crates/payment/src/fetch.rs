@@ -61,14 +61,16 @@ impl PaidFetch {
             .budget_left(&caller.user, &caller.session, &target.host)
             .await;
         let is_covered = left.is_ok_and(|left| left >= target.most.0);
-        let Target { host, budget, .. } = &target;
+        let Target {
+            url, host, budget, ..
+        } = &target;
         let network = self.payments.network();
         Inspection {
             site: Some(SiteAccess {
                 host: host.clone(),
-                url: Some(arguments.url.as_str().into()),
+                url: Some(url.as_str().into()),
                 is_known: is_covered,
-                summary: format!("get {} and pay up to {}", arguments.url, target.most).into(),
+                summary: format!("get {url} and pay up to {}", target.most).into(),
             }),
             user_only: (!is_covered).then(|| {
                 format!(
@@ -89,7 +91,7 @@ impl PaidFetch {
         let left = self.payments.left_after(target.budget, &status);
         Ok(show::fetch_preview(
             &self.payments,
-            &arguments.url,
+            &target.url,
             (target.most, target.budget),
             left,
         ))

@@ -5,7 +5,7 @@ use crate::amount::Usdc;
 use crate::error::PaymentError;
 use crate::payments::{LimitsLeft, Order, Payments, Quote};
 use lango_core::{Payment, PaymentState};
-use lango_net::Fetched;
+use lango_net::{Fetched, Url};
 use serde_json::{Value, json};
 
 /// Shows the payment that a person is asked about.
@@ -28,7 +28,7 @@ pub(crate) fn order_preview(
 /// Shows the budget that a person is asked about.
 pub(crate) fn fetch_preview(
     payments: &Payments,
-    url: &str,
+    url: &Url,
     (most, budget): (Usdc, Usdc),
     left: Result<LimitsLeft, PaymentError>,
 ) -> String {

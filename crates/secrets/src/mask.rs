@@ -17,6 +17,7 @@ use crate::value::SecretValue;
 use set::MaskSet;
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 pub use text::MaskText;
 
@@ -149,18 +150,19 @@ impl MaskStream {
             return copied;
         }
         for echo in set.echoes(bytes, 0..limit, is_end) {
-            if echo.end <= copied {
+            let Range { start, end } = echo.with_margin(bytes);
+            if end <= copied {
                 continue;
             }
-            out.extend_from_slice(&bytes[copied.min(echo.start)..echo.start]);
+            out.extend_from_slice(&bytes[copied.min(start)..start]);
             // An echo that starts inside another one, or right after it, extends what is removed.
             let is_same = self.replacement.as_ref() == Some(echo.replacement);
-            if echo.start > copied || !is_same {
+            if start > copied || !is_same {
                 out.extend_from_slice(echo.replacement.as_bytes());
                 self.replacement = Some(Arc::clone(echo.replacement));
                 self.echoes += 1;
             }
-            copied = echo.end;
+            copied = end;
         }
         copied
     }

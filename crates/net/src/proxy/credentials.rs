@@ -28,6 +28,9 @@ const REQUEST_RANGE: HeaderName = HeaderName::from_static("request-range");
 /// Time for which a resolved value is used again.
 const VALUE_AGE: Duration = Duration::from_secs(5);
 
+/// Number of characters to show of the name of a header.
+const MOST_NAME: usize = 100;
+
 /// The secrets of one command or program. Clones share them.
 #[derive(Clone)]
 pub struct Credentials(Arc<Inner>);
@@ -156,12 +159,16 @@ impl Credentials {
                 };
                 if let Some(index) = used.into_iter().find(|index| !is_covered(*index)) {
                     if egress.is_enabled(Check::SecretPlace) {
-                        return Err(self.refuse(index, &format!("the header `{name}`"), origin));
+                        return Err(self.refuse(
+                            index,
+                            &format!("the header {}", shown_name(&name)),
+                            origin,
+                        ));
                     }
                     continue;
                 }
                 if values.len() > 1 {
-                    let place = format!("one of several headers `{name}`");
+                    let place = format!("one of several headers {}", shown_name(&name));
                     return Err(self.refuse(bound[0], &place, origin));
                 }
                 let value = self.substitute(value, &bound, &name, origin).await?;
@@ -180,17 +187,8 @@ impl Credentials {
             headers.remove(IF_RANGE);
             headers.remove(REQUEST_RANGE);
         }
-        let is_gzip = |value: &HeaderValue| {
-            let text = value.to_str().unwrap_or_default().to_ascii_lowercase();
-            text.contains("gzip") || text.contains('*')
-        };
-        let takes_gzip = headers.get_all(ACCEPT_ENCODING).iter().any(is_gzip);
-        let encoding = if takes_gzip && !headers.contains_key(RANGE) {
-            "gzip"
-        } else {
-            "identity"
-        };
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(encoding));
+        // The size of a compressed response tells how much of a guess is like a value that was sent.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     }
 
     /// Scans a body or trailers for placeholders.
@@ -242,7 +240,7 @@ impl Credentials {
             (*index, secret.placeholder.as_str())
         });
         let Some(substitution) = Substitution::find(value.as_bytes(), placeholders) else {
-            let place = format!("an unusual form in the header `{name}`");
+            let place = format!("an unusual form in the header {}", shown_name(name));
             return Err(self.refuse(bound[0], &place, origin));
         };
         let mut values = HashMap::new();
@@ -315,6 +313,15 @@ impl Credentials {
             allowed: allowed.join(" or "),
         };
         Refusal::new(shown(origin), reason)
+    }
+}
+
+/// A program chooses the name of a header.
+fn shown_name(name: &HeaderName) -> String {
+    let name = name.as_str();
+    match name.get(..MOST_NAME) {
+        Some(start) => format!("`{start}…`"),
+        None => format!("`{name}`"),
     }
 }
 

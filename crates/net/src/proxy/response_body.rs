@@ -1,4 +1,7 @@
 //! The body of a response behind credentials: decoded, and without echoes of values.
+//!
+//! It leaves in pieces of one size, so that a program cannot tell from a piece how well a value was compressed together with a
+//! guess, nor how long a masked value is. Only a body that was not compressed is sent on in smaller pieces when its server pauses.
 
 use super::body::MeteredBody;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
@@ -9,9 +12,19 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::time::Sleep;
+
+type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Compressed bytes to decode at a time: they become up to a thousand times as many.
 const DECODED_AT_ONCE: usize = 4 * 1024;
+
+/// Size of the pieces that a program receives, but for the last one.
+const PIECE: usize = 16 * 1024;
+
+/// How long a server pauses before what it sent so far is sent on.
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// A response body for a sandboxed program.
 pub(super) struct ResponseBody {
@@ -20,6 +33,9 @@ pub(super) struct ResponseBody {
     masks: Option<MaskStream>,
     /// Compressed bytes that are not decoded yet.
     waiting: VecDeque<u8>,
+    /// Masked bytes that are not sent yet.
+    masked: VecDeque<u8>,
+    pause: Option<Pin<Box<Sleep>>>,
     is_done: bool,
 }
 
@@ -34,6 +50,8 @@ impl ResponseBody {
             decoder: Decoder::new(encoding)?,
             masks: (!masks.is_empty()).then(|| masks.stream()),
             waiting: VecDeque::new(),
+            masked: VecDeque::new(),
+            pause: None,
             is_done: body.is_end_stream(),
             body,
         })
@@ -43,15 +61,64 @@ impl ResponseBody {
         matches!(self.decoder, Decoder::Identity) && self.masks.is_none()
     }
 
-    fn mask(&mut self, decoded: Vec<u8>, is_end: bool) -> Vec<u8> {
+    fn mask(&mut self, decoded: &[u8]) {
         let Some(masks) = &mut self.masks else {
-            return decoded;
+            self.masked.extend(decoded);
+            return;
         };
-        let mut masked = masks.push(&decoded);
-        if is_end {
-            masked.extend(masks.finish());
+        self.masked.extend(masks.push(decoded));
+        if self.is_done {
+            self.masked.extend(masks.finish());
         }
-        masked
+    }
+
+    /// Returns the next piece, if there is one of full size or the last one.
+    fn piece(&mut self) -> Option<Bytes> {
+        let length = match self.masked.len() {
+            0 => return None,
+            length if length < PIECE && !self.is_done => return None,
+            length => length.min(PIECE),
+        };
+        Some(self.masked.drain(..length).collect())
+    }
+
+    /// Returns what is there of a body that was not compressed, after a pause of its server.
+    fn poll_pause(&mut self, context: &mut Context<'_>) -> Poll<Bytes> {
+        if self.masked.is_empty() || !matches!(self.decoder, Decoder::Identity) {
+            return Poll::Pending;
+        }
+        let pause = self
+            .pause
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(PAUSE)));
+        ready!(pause.as_mut().poll(context));
+        self.pause = None;
+        Poll::Ready(self.masked.drain(..).collect())
+    }
+
+    /// Reads and masks the next part.
+    fn poll_part(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BodyError>> {
+        let decoded = if self.waiting.is_empty() {
+            match ready!(Pin::new(&mut self.body).poll_frame(context)).transpose()? {
+                // Trailers are left out.
+                Some(frame) => match (frame.into_data(), &self.decoder) {
+                    (Ok(data), Decoder::Identity) => data.to_vec(),
+                    (Ok(data), _) => {
+                        self.waiting.extend(data);
+                        return Poll::Ready(Ok(()));
+                    }
+                    (Err(_), _) => return Poll::Ready(Ok(())),
+                },
+                None => {
+                    self.is_done = true;
+                    self.decoder.finish()?
+                }
+            }
+        } else {
+            self.decode_waiting()?
+        };
+        self.pause = None;
+        self.mask(&decoded);
+        Poll::Ready(Ok(()))
     }
 
     fn decode_waiting(&mut self) -> io::Result<Vec<u8>> {
@@ -63,7 +130,7 @@ impl ResponseBody {
 
 impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = Box<dyn std::error::Error + Send + Sync>;
+    type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
@@ -73,45 +140,31 @@ impl Body for ResponseBody {
         if this.is_unchanged() {
             return Pin::new(&mut this.body).poll_frame(context);
         }
-        while !this.is_done {
-            let decoded = if this.waiting.is_empty() {
-                match ready!(Pin::new(&mut this.body).poll_frame(context)).transpose()? {
-                    // Trailers are left out.
-                    Some(frame) => match (frame.into_data(), &this.decoder) {
-                        (Ok(data), Decoder::Identity) => data.to_vec(),
-                        (Ok(data), _) => {
-                            this.waiting.extend(data);
-                            continue;
-                        }
-                        (Err(_), _) => continue,
-                    },
-                    None => {
-                        this.is_done = true;
-                        this.decoder.finish()?
-                    }
-                }
-            } else {
-                this.decode_waiting()?
-            };
-            let is_end = this.is_done;
-            let passed = this.mask(decoded, is_end);
-            if !passed.is_empty() {
-                return Poll::Ready(Some(Ok(Frame::data(passed.into()))));
+        loop {
+            if let Some(piece) = this.piece() {
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
+            if this.is_done {
+                return Poll::Ready(None);
+            }
+            if this.poll_part(context)?.is_pending() {
+                return this
+                    .poll_pause(context)
+                    .map(|sent| Some(Ok(Frame::data(sent))));
             }
         }
-        Poll::Ready(None)
     }
 
     fn is_end_stream(&self) -> bool {
         if self.is_unchanged() {
             self.body.is_end_stream()
         } else {
-            self.is_done
+            self.is_done && self.masked.is_empty()
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        if self.is_unchanged() || self.is_done {
+        if self.is_unchanged() {
             self.body.size_hint()
         } else {
             SizeHint::default()
@@ -135,11 +188,10 @@ impl Decoder {
             b"" | b"identity" => Ok(Self::Identity),
             b"gzip" | b"x-gzip" => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
             b"deflate" => Ok(Self::Deflate),
-            other => {
-                let other = String::from_utf8_lossy(other);
-                let text = format!("it is encoded as `{other}`, which was not asked for");
-                Err(io::Error::other(text))
-            }
+            // Its name could be an echo.
+            _ => Err(io::Error::other(
+                "it is encoded in a way that was not asked for",
+            )),
         }
     }
 

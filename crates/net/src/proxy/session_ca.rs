@@ -14,8 +14,9 @@ use rustls::ServerConfig;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
+use std::fs::Metadata;
 use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -79,9 +80,13 @@ impl SessionCa {
         &self.bundle_path
     }
 
-    /// Returns whether that file is still there: programs that clean temporary folders do not know it.
+    /// Returns whether that file is still there, and no other one in its place: programs that clean temporary folders do not
+    /// know it.
     pub fn has_bundle(&self) -> bool {
-        self.bundle.path().exists()
+        let there = std::fs::symlink_metadata(&self.bundle_path);
+        let own = self.bundle.as_file().metadata();
+        let identity = |file: Metadata| (file.dev(), file.ino());
+        matches!((there.map(identity), own.map(identity)), (Ok(there), Ok(own)) if there == own)
     }
 
     /// Returns the TLS settings of a server that presents a certificate for a host.

@@ -10,7 +10,7 @@ pub(super) const LEAST_LIMIT: usize = 6 << 10;
 const BYTES_PER_BYTE: usize = 16;
 
 /// Minimum length of a line of base64 or hexadecimal digits that goes on in the next one.
-const LEAST_LINE: usize = 40;
+const LEAST_LINE: usize = 16;
 
 /// What echoes of all values can consist of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

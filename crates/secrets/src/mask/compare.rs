@@ -6,17 +6,32 @@
 use super::pattern::Pattern;
 use super::reader::Unit;
 use super::units::Units;
+use std::ops::Range;
 use std::sync::Arc;
 
-/// Block size in bytes of the value. A truncated echo of a longer value is masked up to its last full block.
-pub(super) const BLOCK_BYTES: usize = 64;
+/// Block size in bytes of the value; the last block is up to twice as long. A truncated echo of a longer value is masked up to
+/// its last full block. A smaller block would let someone who knows most of a value guess the rest in two halves.
+pub(super) const BLOCK_BYTES: usize = 128;
 
 /// A part of a text that is an echo.
 pub(super) struct Echo<'a> {
     pub start: usize,
     pub end: usize,
+    /// Maximum number of characters on each side that can have bits of the value.
+    pub margin: usize,
     /// The text that replaces it.
     pub replacement: &'a Arc<str>,
+}
+
+impl Echo<'_> {
+    /// Returns the range of the echo with the characters beside it that can have bits of the value.
+    pub fn with_margin(&self, bytes: &[u8]) -> Range<usize> {
+        let is_digit = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
+        let before = bytes[..self.start].iter().rev().take(self.margin);
+        let after = bytes[self.end..].iter().take(self.margin);
+        let before = before.take_while(is_digit).count();
+        self.start - before..self.end + after.take_while(is_digit).count()
+    }
 }
 
 /// A position where an echo can start.
@@ -41,6 +56,7 @@ impl<'a> Candidate<'a> {
             Some(Echo {
                 start: self.start,
                 end: *text.ends.get(units.checked_sub(1)?)?,
+                margin: pattern.margin,
                 replacement: &pattern.replacement,
             })
         });
@@ -61,7 +77,9 @@ impl<R: Iterator<Item = (u8, usize)>> Beginning<R> {
     fn agreement(&mut self, pattern: &Pattern) -> usize {
         let mut agreed = 0;
         while agreed < pattern.units.len() {
-            let end = pattern.units.len().min(agreed + pattern.block);
+            let all = pattern.units.len();
+            let is_last = all - agreed < 2 * pattern.block;
+            let end = if is_last { all } else { agreed + pattern.block };
             let missing = end.saturating_sub(self.units.len());
             for (unit, written_end) in self.rest.by_ref().take(missing) {
                 self.units.push(unit);

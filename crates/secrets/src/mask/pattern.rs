@@ -105,6 +105,8 @@ pub(super) struct Pattern {
     pub block: usize,
     /// Number of units that the search looks for: those of [`WINDOW_BYTES`] bytes of the value, or all.
     pub window: usize,
+    /// Maximum number of characters on each side of an echo that can have bits of the value.
+    pub margin: usize,
     /// The text that replaces an echo.
     pub replacement: Arc<str>,
 }
@@ -134,14 +136,17 @@ impl Pattern {
     }
 
     fn of_bytes(value: &[u8], replacement: &Arc<str>) -> Vec<Self> {
-        let mut written = vec![(Notation::Plain, plain(value)), (Notation::Hex, hex(value))];
+        let mut written = vec![
+            (Notation::Plain, plain(value), 0),
+            (Notation::Hex, hex(value), 0),
+        ];
         for once in alignments(value) {
-            let twice = alignments(&once).map(|twice| (Notation::Base64, twice));
+            let twice = alignments(&once).map(|twice| (Notation::Base64, twice, 3));
             written.extend(twice);
-            written.push((Notation::Hex, hex(&once)));
-            written.push((Notation::Base64, once));
+            written.push((Notation::Hex, hex(&once), 2));
+            written.push((Notation::Base64, once, 1));
         }
-        let patterns = written.into_iter().map(|(notation, mut units)| {
+        let patterns = written.into_iter().map(|(notation, mut units, margin)| {
             units.retain(|unit| notation.meaning(*unit) != Meaning::Separator);
             for unit in units.iter_mut() {
                 if let Meaning::Unit(folded) = notation.meaning(*unit) {
@@ -155,6 +160,7 @@ impl Pattern {
                 block: block.min(units.len()),
                 window: window.clamp(LEAST_UNITS.min(units.len()), units.len().min(MOST_WINDOW)),
                 units,
+                margin,
                 replacement: Arc::clone(replacement),
             }
         });

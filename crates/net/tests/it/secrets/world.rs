@@ -357,6 +357,11 @@ async fn answer(request: Request<Incoming>, log: &Mutex<Vec<String>>) -> Respons
     }
     let last = LAST.lock().unwrap().clone();
     let token = echo.rsplit(' ').next().unwrap_or_default().to_owned();
+    let filler = parts.headers.get("x-filler").map(|value| value.as_bytes());
+    let echo = format!(
+        "{echo}{}",
+        String::from_utf8_lossy(filler.unwrap_or_default())
+    );
     let ok = Response::builder().status(200);
     let (ok, body): (_, Vec<u8>) = match parts.uri.path() {
         "/echo" => (ok, format!("you sent {echo}, thank you").into()),

@@ -30,34 +30,18 @@ fn a_guess_is_treated_alike_whether_it_is_right_or_wrong() {
 
 #[test]
 fn a_long_value_is_compared_in_blocks_and_what_follows_stays() {
-    let value: String = (0..20).map(|part| format!("{part:08x}")).collect();
+    let value: String = (0..50).map(|part| format!("{part:08x}")).collect();
     let masks = masks(&value);
-    for (right, shown) in [
-        (160, ""),
-        (159, "????"),
-        (130, "????"),
-        (127, "????"),
-        (64, "????"),
-    ] {
+    for (right, masked) in [(400, 400), (399, 256), (256, 256), (255, 128), (128, 128)] {
         let guess = format!("{}????", &value[..right]);
-        let masked = right / 64 * 64;
-        let rest = if right == 160 {
-            "????"
-        } else {
-            &guess[masked..]
-        };
-        assert!(rest.ends_with(shown));
-        assert_eq!(
-            masks.mask_text(&guess),
-            format!("[secret KEY]{rest}"),
-            "{right}"
-        );
+        let expected = format!("[secret KEY]{}", &guess[masked..]);
+        assert_eq!(masks.mask_text(&guess), expected, "{right}");
     }
-    assert_eq!(masks.mask_text(&value[..63]), &value[..63]);
+    assert_eq!(masks.mask_text(&value[..127]), &value[..127]);
     // As many bytes decide in each notation.
     let hex = hex(value.as_bytes());
-    assert_eq!(masks.mask_text(&hex[..126]), &hex[..126]);
-    assert_eq!(masks.mask_text(&hex[..128]), "[secret KEY]");
+    assert_eq!(masks.mask_text(&hex[..254]), &hex[..254]);
+    assert_eq!(masks.mask_text(&hex[..256]), "[secret KEY]");
 }
 
 #[test]
@@ -135,4 +119,33 @@ fn hostile_text_takes_time_in_proportion_to_its_length() {
     }
     // A comparison with the whole value at each byte would take hours.
     assert!(started.elapsed().as_secs() < 120, "{:?}", started.elapsed());
+}
+
+#[test]
+fn the_end_of_a_value_whose_beginning_is_known_is_guessed_as_a_whole() {
+    let value = format!("Server=tcp:db-prod-01;Database=orders;{}", "x7Q".repeat(50));
+    for length in [66, 128, 140, value.len()] {
+        let masks = masks(&value[..length]);
+        for right in 16..length {
+            let guess = format!("{}~", &value[..right]);
+            assert_eq!(masks.mask_text(&guess), guess, "{right} of {length}");
+        }
+    }
+}
+
+#[test]
+fn no_character_beside_an_echo_in_base64_has_bits_of_the_value() {
+    let values = ["qPlain-0123456", "rPlain-012345p"];
+    let shown = |text: &dyn Fn(&str) -> String| {
+        let masked = values.map(|value| masks(value).mask_text(&text(value)).into_owned());
+        assert_eq!(masked[0], masked[1]);
+        assert!(masked[0].contains("[secret KEY]"), "{}", masked[0]);
+    };
+    for before in ["", "a", "ab", "user:", "u:"] {
+        let once = |value: &str| STANDARD.encode(format!("{before}{value}"));
+        shown(&once);
+        shown(&|value| STANDARD.encode(format!("{before}{value}ab")));
+        shown(&|value| STANDARD.encode(format!("x{}", once(value))));
+        shown(&|value| hex(once(value).as_bytes()));
+    }
 }

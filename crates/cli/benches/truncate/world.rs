@@ -9,7 +9,7 @@ use lango_engine::{
     Action, Conversation, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, Shown, Stop,
     SystemClock, Topology, Tree, TreeSettings, TurnEnd,
 };
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, calls, delegate, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use rusqlite::Connection;
@@ -67,7 +67,7 @@ impl Truth {
 pub async fn make(random: &mut Random) -> Truth {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
-    let store = Arc::new(SqliteStore::open(&path, ROOT.into()).unwrap());
+    let store = Arc::new(Store::open_sqlite(&path, ROOT.into()).unwrap());
     // A reader who never leaves: nothing is moved into the file, so that every frame is only in the log.
     let reader = Connection::open(&path).unwrap();
     reader

@@ -10,7 +10,7 @@ use lango_engine::{
     Conversation, Gate, RandomIds, Runner, RunnerParts, Shown, Stop, SystemClock, Topology, Tree,
     TreeSettings,
 };
-use lango_store::{MemoryStore, PostgresStore, SqliteStore};
+use lango_store::{MemoryStore, Store};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
@@ -63,11 +63,11 @@ impl Bench {
             Place::Memory => (Arc::new(MemoryStore::new()), None),
             Place::Sqlite => {
                 let folder = tempfile::tempdir().expect("a folder");
-                let store = SqliteStore::open(folder.path().join("bench.db"), root);
+                let store = Store::open_sqlite(folder.path().join("bench.db"), root);
                 (Arc::new(store.expect("a database")), Some(folder))
             }
             Place::Postgres(address) => {
-                let store = PostgresStore::at(address, root);
+                let store = Store::postgres(address, root);
                 (Arc::new(store.expect("an address")), None)
             }
         };

@@ -1,6 +1,6 @@
 //! The tables of attachments: bytes that were put, and references, which appends write with their events.
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use super::asking::{execute, row, rows};
 use super::database::Values;
 use super::failure::Failure;
@@ -14,7 +14,7 @@ use deadpool_postgres::Transaction;
 use lango_core::{AttachmentStore, BoxFuture, StoreError, Text, UserId};
 use std::sync::Arc;
 
-impl AttachmentStore for PostgresStore {
+impl AttachmentStore for PostgresEngine {
     fn put<'a>(
         &'a self,
         user: &'a UserId,
@@ -51,7 +51,7 @@ struct ExpiredPut {
     time: i64,
 }
 
-impl PostgresStore {
+impl PostgresEngine {
     /// Deletes some puts that no event referred to in time, and the bytes that are not used otherwise. Returns how many.
     pub(super) async fn delete_expired_puts(&self) -> Result<usize, StoreError> {
         let values: Values<'_> = &[&lifetime(), &limit(EXPIRED_AT_ONCE)];

@@ -1,7 +1,7 @@
 //! The ledger of payments. Reserving locks the row of the account, so that replicas reserve one after the other, and each
 //! sees all that was reserved before.
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use super::asking::{execute, row, rows};
 use super::database::Values;
 use super::failure::Failure;
@@ -20,7 +20,7 @@ use lango_core::{
 };
 use tokio_postgres::Row;
 
-impl PaymentStore for PostgresStore {
+impl PaymentStore for PostgresEngine {
     fn reserve_payment(
         &self,
         reservation: Reservation,

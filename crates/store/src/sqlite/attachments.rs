@@ -1,6 +1,6 @@
 //! The tables of attachments: bytes that were put, and references that are kept in step with the log.
 
-use super::SqliteStore;
+use super::SqliteEngine;
 use super::archive::statements::{BEGIN_WIPING, END_WIPING};
 use super::failure::Failure;
 use super::rows::limit;
@@ -13,7 +13,7 @@ use lango_core::{AttachmentStore, BoxFuture, Event, StoreError, Text, UserId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::sync::Arc;
 
-impl AttachmentStore for SqliteStore {
+impl AttachmentStore for SqliteEngine {
     fn put<'a>(
         &'a self,
         user: &'a UserId,

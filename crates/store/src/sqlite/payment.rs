@@ -1,6 +1,6 @@
 //! The ledger of payments. The writer's transactions are immediate, so that processes reserve one after the other.
 
-use super::SqliteStore;
+use super::SqliteEngine;
 use super::failure::Failure;
 use super::rows::{bound, limit, unsigned};
 use super::statements::payment::{
@@ -15,7 +15,7 @@ use lango_core::{
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-impl PaymentStore for SqliteStore {
+impl PaymentStore for SqliteEngine {
     fn reserve_payment(
         &self,
         reservation: Reservation,

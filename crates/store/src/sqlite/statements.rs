@@ -4,9 +4,6 @@
 
 pub(super) mod attachments;
 pub(super) mod payment;
-pub(super) mod tasks;
-pub(super) mod vault;
-pub(super) mod web_cache;
 
 /// A new session.
 pub(super) const INSERT_SESSION: &str =
@@ -147,7 +144,7 @@ pub(super) const SESSIONS_WITH_PREFIX: &str =
        FROM sessions WHERE user = ?1 AND id BETWEEN ?2 AND ?2 || char(1114111) ORDER BY id LIMIT ?3";
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
@@ -179,7 +176,7 @@ pub(super) mod tests {
         SESSIONS_WITH_PREFIX,
     ];
 
-    pub(in crate::sqlite) fn plan_of(statement: &str) -> String {
+    pub(crate) fn plan_of(statement: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let connection = open_writer(&folder.path().join("lango.db")).unwrap();
         let mut plan = connection

@@ -1,6 +1,6 @@
 //! Care for the file as a whole: leaving nothing of what was deleted in it, and a copy of it while it is in use.
 
-use super::SqliteStore;
+use super::SqliteEngine;
 use super::connection::open_reader;
 use super::failure::{Failure, creation_error};
 use super::hold;
@@ -30,7 +30,7 @@ const PAGES: i32 = 2000;
 const PAUSE: Duration = Duration::from_millis(20);
 const TRIES: usize = 500;
 
-impl SqliteStore {
+impl SqliteEngine {
     /// Writes the file anew, so that nothing of what was deleted is left in any part of it. It takes as long as the file is
     /// large, and nobody writes meanwhile.
     pub async fn compact(&self) -> Result<Wiped, StoreError> {

@@ -22,7 +22,7 @@ const QUEUE: usize = 256;
 const GROUP: usize = 64;
 
 /// A change of rows that are not the log. It may be run again if its group has to be.
-type Change = Box<dyn Fn(&Connection) -> Result<(), Failure> + Send>;
+type Change = Box<dyn Fn(&mut Connection) -> Result<(), Failure> + Send>;
 
 /// Something to store.
 pub(super) enum Work {
@@ -55,18 +55,18 @@ struct Running {
 impl Running {
     /// Opens the database, which brings its schema up to date, and starts the thread.
     fn start(path: &Path, use_as: UseAs) -> Result<Self, StoreError> {
-        let connection = match use_as {
+        let mut connection = match use_as {
             UseAs::Store => open_whole(path)?,
             UseAs::Destination => open_writer(path)?,
         };
         connection
             .busy_timeout(WRITER_PATIENCE)
-            .map_err(|error| sqlite_error(path, &error))?;
+            .map_err(|error| sqlite_error(place_of(path), &error))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let path = path.to_owned();
         let thread = thread::Builder::new()
             .name("lango-writer".to_owned())
-            .spawn(move || write_until_closed(&connection, &path, queue))
+            .spawn(move || write_until_closed(&mut connection, &path, queue))
             .map_err(|error| StoreError::Failed {
                 detail: format!("cannot start the writer: {error}"),
             })?;
@@ -135,6 +135,15 @@ impl Writer {
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, Failure> + Send + 'static,
     {
+        self.change_on(move |connection| change(connection)).await
+    }
+
+    /// The same with the connection for itself.
+    pub(super) async fn change_on<T, F>(&self, change: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Connection) -> Result<T, Failure> + Send + 'static,
+    {
         let found = Arc::new(Mutex::new(None));
         let place = Arc::clone(&found);
         let change: Change = Box::new(move |connection| {
@@ -165,7 +174,7 @@ impl Drop for Writer {
     }
 }
 
-fn write_until_closed(connection: &Connection, path: &Path, mut queue: mpsc::Receiver<Job>) {
+fn write_until_closed(connection: &mut Connection, path: &Path, mut queue: mpsc::Receiver<Job>) {
     let mut jobs = Vec::with_capacity(GROUP);
     let mut sync = Sync::Disk;
     while queue.blocking_recv_many(&mut jobs, GROUP) > 0 {
@@ -210,7 +219,7 @@ impl Sync {
 
 /// Stores a group with one commit and gives the result of each job, in their order.
 fn store_group(
-    connection: &Connection,
+    connection: &mut Connection,
     path: &Path,
     group: &[&Work],
     sync: &mut Sync,
@@ -227,14 +236,14 @@ fn store_group(
             }
             group
                 .iter()
-                .map(|_| Err(sqlite_error(path, &error)))
+                .map(|_| Err(sqlite_error(place_of(path), &error)))
                 .collect()
         }
     }
 }
 
 fn try_group(
-    connection: &Connection,
+    connection: &mut Connection,
     group: &[&Work],
     sync: &mut Sync,
 ) -> rusqlite::Result<Vec<Result<(), Failure>>> {
@@ -256,7 +265,7 @@ fn try_group(
 }
 
 /// Runs a job that has the transaction to itself.
-fn alone(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
+fn alone(connection: &mut Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
     let result = run(connection, work);
     match result {
         Ok(()) => execute(connection, "COMMIT")?,
@@ -267,7 +276,10 @@ fn alone(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), Fa
 }
 
 /// Runs a job in a savepoint. The outer error is one that took the whole transaction with it.
-fn beside_others(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
+fn beside_others(
+    connection: &mut Connection,
+    work: &Work,
+) -> rusqlite::Result<Result<(), Failure>> {
     execute(connection, "SAVEPOINT job")?;
     let result = run(connection, work);
     match result {
@@ -280,7 +292,7 @@ fn beside_others(connection: &Connection, work: &Work) -> rusqlite::Result<Resul
     Ok(result)
 }
 
-fn run(connection: &Connection, work: &Work) -> Result<(), Failure> {
+fn run(connection: &mut Connection, work: &Work) -> Result<(), Failure> {
     match work {
         Work::Create(session) => log::create(connection, session),
         Work::Append(events) => log::append(connection, events),
@@ -297,10 +309,10 @@ mod tests {
     /// A connection as the thread has it, with one empty session for each of the jobs `0..=9`.
     fn desk(folder: &tempfile::TempDir) -> (Connection, PathBuf) {
         let path = folder.path().join("lango.db");
-        let connection = open_writer(&path).unwrap();
+        let mut connection = open_writer(&path).unwrap();
         let sessions: Vec<_> = (0..10).map(|job| create(job, Timestamp(0))).collect();
         assert!(
-            store(&connection, &path, &sessions)
+            store(&mut connection, &path, &sessions)
                 .iter()
                 .all(Result::is_ok)
         );
@@ -333,7 +345,11 @@ mod tests {
         Work::Append(events.into())
     }
 
-    fn store(connection: &Connection, path: &Path, group: &[Work]) -> Vec<Result<(), StoreError>> {
+    fn store(
+        connection: &mut Connection,
+        path: &Path,
+        group: &[Work],
+    ) -> Vec<Result<(), StoreError>> {
         let group: Vec<&Work> = group.iter().collect();
         let results = store_group(connection, path, &group, &mut Sync::File);
         assert!(connection.is_autocommit(), "a transaction was left open");
@@ -355,7 +371,7 @@ mod tests {
     #[test]
     fn a_failing_job_does_no_harm_to_its_neighbours() {
         let folder = tempfile::tempdir().unwrap();
-        let (connection, path) = desk(&folder);
+        let (mut connection, path) = desk(&folder);
         let group = [
             append(0, "one"),
             append_that_fails_late(1),
@@ -363,7 +379,7 @@ mod tests {
             append(0, "again"),
             append(3, "one"),
         ];
-        let results = store(&connection, &path, &group);
+        let results = store(&mut connection, &path, &group);
         assert!(matches!(
             &results[..],
             [
@@ -377,20 +393,20 @@ mod tests {
         let mut expected = vec![(0, 0); 10];
         (expected[0], expected[3]) = ((3, 1), (3, 1));
         assert_eq!(seen(&path), expected);
-        assert!(store(&connection, &path, &[append(1, "one")])[0].is_ok());
+        assert!(store(&mut connection, &path, &[append(1, "one")])[0].is_ok());
     }
 
     #[test]
     fn only_what_binds_lango_waits_for_the_disk() {
         let folder = tempfile::tempdir().unwrap();
-        let (connection, path) = desk(&folder);
+        let (mut connection, path) = desk(&folder);
         let Work::Append(exchange) = append(0, "one") else {
             unreachable!()
         };
         let mut sync = Sync::File;
         for (event, level) in exchange.iter().zip([2, 1, 2]) {
             let work = Work::Append([event.clone()].into());
-            assert!(store_group(&connection, &path, &[&work], &mut sync)[0].is_ok());
+            assert!(store_group(&mut connection, &path, &[&work], &mut sync)[0].is_ok());
             let set: i64 = connection
                 .pragma_query_value(None, "synchronous", |row| row.get(0))
                 .unwrap();
@@ -403,7 +419,7 @@ mod tests {
     #[test]
     fn a_commit_that_fails_is_an_error_for_everybody_and_stores_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let (connection, path) = desk(&folder);
+        let (mut connection, path) = desk(&folder);
         // A reference to nothing that SQLite checks at the commit and not before.
         connection
             .execute_batch(
@@ -413,16 +429,20 @@ mod tests {
             )
             .unwrap();
         let results = store(
-            &connection,
+            &mut connection,
             &path,
             &[append(0, "one"), append(1, "one"), append(2, "one")],
         );
         assert!(results.iter().all(Result::is_err), "{results:?}");
         assert_eq!(seen(&path), [(0, 0); 10]);
         assert!(
-            store(&connection, &path, &[append(0, "one"), append(2, "one")])
-                .iter()
-                .all(Result::is_ok)
+            store(
+                &mut connection,
+                &path,
+                &[append(0, "one"), append(2, "one")]
+            )
+            .iter()
+            .all(Result::is_ok)
         );
         assert_eq!(seen(&path)[..3], [(3, 1), (0, 0), (3, 1)]);
     }
@@ -430,18 +450,18 @@ mod tests {
     #[test]
     fn without_room_the_jobs_are_told_so_and_later_ones_go_on() {
         let folder = tempfile::tempdir().unwrap();
-        let (connection, path) = desk(&folder);
+        let (mut connection, path) = desk(&folder);
         let pages: i64 = connection
             .pragma_query_value(None, "page_count", |row| row.get(0))
             .unwrap();
-        let allow = |pages: i64| {
+        let allow = |connection: &Connection, pages: i64| {
             connection
                 .execute_batch(&format!("PRAGMA max_page_count = {pages}"))
                 .unwrap()
         };
-        allow(pages + 1);
+        allow(&connection, pages + 1);
         let large = append(1, &"long ".repeat(100_000));
-        let results = store(&connection, &path, &[append(0, "one"), large]);
+        let results = store(&mut connection, &path, &[append(0, "one"), large]);
         assert!(
             matches!(&results[1], Err(StoreError::Full { .. })),
             "{results:?}"
@@ -449,10 +469,10 @@ mod tests {
         // Whether the small one survives is for SQLite to say; its answer must be the truth.
         assert_eq!(seen(&path)[0].0 == 3, results[0].is_ok());
         assert_eq!(seen(&path)[1], (0, 0));
-        allow(pages + 1000);
+        allow(&connection, pages + 1000);
         let large = append(1, &"long ".repeat(100_000));
         assert!(
-            store(&connection, &path, &[large, append(2, "one")])
+            store(&mut connection, &path, &[large, append(2, "one")])
                 .iter()
                 .all(Result::is_ok)
         );

@@ -6,7 +6,7 @@ use super::statements::{
     EXPIRED, HIDDEN_USER, HIDE,
 };
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
-use crate::postgres::PostgresStore;
+use crate::postgres::PostgresEngine;
 use crate::postgres::asking::{execute, row, rows};
 use crate::postgres::attachments;
 use crate::postgres::database::Values;
@@ -20,7 +20,7 @@ use lango_core::{BoxFuture, SessionId, StoreError, Text, Timestamp, UserId};
 /// How many rows one step removes.
 const REMOVED_AT_ONCE: usize = 500;
 
-impl Removing for PostgresStore {
+impl Removing for PostgresEngine {
     fn hide(
         &self,
         session: &SessionId,
@@ -114,7 +114,7 @@ impl Removing for PostgresStore {
     }
 }
 
-impl PostgresStore {
+impl PostgresEngine {
     fn remove_old_holds(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
         self.repeatable_change(limit(REMOVED_AT_ONCE), |transaction, most| {
             Box::pin(async move {

@@ -8,7 +8,7 @@ use super::statements::{
     EXPIRED, HIDDEN_USER, HIDE,
 };
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
-use crate::sqlite::SqliteStore;
+use crate::sqlite::SqliteEngine;
 use crate::sqlite::attachments;
 use crate::sqlite::failure::Failure;
 use crate::sqlite::library::wipe_document;
@@ -19,7 +19,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 /// How many rows one step removes.
 const REMOVED_AT_ONCE: usize = 100;
 
-impl Removing for SqliteStore {
+impl Removing for SqliteEngine {
     fn hide(
         &self,
         session: &SessionId,

@@ -185,7 +185,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         environment: None,
         remotes: Vec::new(),
         store,
-        attachments: Arc::new(lango_store::MemoryStore::new()),
+        attachments: Arc::new(lango_store::Store::in_memory()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),

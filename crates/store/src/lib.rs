@@ -1,7 +1,7 @@
 //! Where sessions live: every SQL statement and every migration of lango.
 //!
 //! [`Store`] is one database: a SQLite file, which is what a person's machine uses, or a PostgreSQL database that many replicas of
-//! lango share. [`MemoryStore`] keeps sessions until the process ends. Both stand behind the seams [`SessionStore`](lango_core::SessionStore) and
+//! lango share, or one in memory that ends with the process. All stand behind the seams [`SessionStore`](lango_core::SessionStore) and
 //! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite. The bytes of attachments are beside the
 //! sessions that refer to them ([`AttachmentStore`](lango_core::AttachmentStore)).
 //! [`Database`] is all of it: sessions, tasks, and the rows of library, graph and memory.
@@ -33,7 +33,6 @@ mod engine;
 pub mod graph;
 mod library;
 mod line;
-mod memory;
 pub mod moving;
 mod payment;
 mod postgres;
@@ -60,7 +59,6 @@ pub use library::{
     CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows,
     NewChunk, NewDocument, Part, Piece, QueryWord, Ranked, Removal, Stored, VectorSearch, Wanted,
 };
-pub use memory::MemoryStore;
 pub use postgres::{PostgresOptions, without_password};
 pub use recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,

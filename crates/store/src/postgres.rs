@@ -9,7 +9,6 @@ mod append;
 mod approvals;
 mod archive;
 mod asking;
-mod attachments;
 mod batch;
 mod changes;
 mod database;
@@ -24,7 +23,6 @@ mod library;
 mod memory;
 mod migrations;
 mod password;
-mod payment;
 mod pgvector;
 #[cfg(test)]
 mod plans;

@@ -7,11 +7,11 @@
 
 mod approvals;
 pub(crate) mod archive;
-mod attachments;
 mod connection;
 pub(crate) mod failure;
 mod graph;
 mod hold;
+mod in_memory;
 mod library;
 mod log;
 mod look_back;
@@ -20,7 +20,6 @@ mod memory_changes;
 mod memory_rows;
 mod memory_statements;
 mod migrations;
-mod payment;
 mod place;
 mod read_only;
 mod readers;
@@ -38,6 +37,7 @@ use crate::line::Lines;
 use crate::tables::UseAs;
 use connection::execute;
 use futures_util::FutureExt as _;
+use in_memory::InMemory;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page,
     Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
@@ -82,6 +82,18 @@ impl SqliteEngine {
 }
 
 impl SqliteEngine {
+    /// A database that ends with the process.
+    pub(crate) fn in_memory(root_agent: AgentName, bits: Arc<BitsInMemory>) -> Self {
+        let memory = Arc::<InMemory>::default();
+        let writer = Arc::new(Writer::in_memory(Arc::clone(&memory)));
+        Self {
+            readers: Readers::in_memory(memory, root_agent, Arc::clone(&writer)),
+            writer,
+            bits,
+            lines: Arc::default(),
+        }
+    }
+
     /// Runs work on the thread that writes, or on one that reads.
     pub(crate) async fn run<A, T>(
         &self,
@@ -143,9 +155,12 @@ impl SessionStore for SqliteEngine {
         patience: Patience,
     ) -> BoxFuture<'_, Result<Hold, StoreError>> {
         let session = session.clone();
-        Box::pin(
-            async move { hold::hold(self.writer.path(), &self.lines, &session, patience).await },
-        )
+        Box::pin(async move {
+            if self.writer.is_in_memory() {
+                return hold::hold_here(&self.lines, &session, patience).await;
+            }
+            hold::hold(self.writer.path(), &self.lines, &session, patience).await
+        })
     }
 
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {

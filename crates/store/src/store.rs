@@ -24,6 +24,19 @@ pub struct Store {
 }
 
 impl Store {
+    /// A new database that ends with the store.
+    pub fn in_memory() -> Self {
+        let bits: Arc<BitsInMemory> = Arc::default();
+        // No message in it is older than authors.
+        let root_agent = AgentName::from("root");
+        let engine = SqliteEngine::in_memory(root_agent.clone(), Arc::clone(&bits));
+        Self {
+            engine: Engine::Sqlite(Arc::new(engine)),
+            bits,
+            root_agent,
+        }
+    }
+
     /// A SQLite file, which is opened, and made if need be, when it is first used: a caller that only might need it leaves
     /// no trace.
     ///

@@ -1,10 +1,8 @@
 //! Modules that are still written for each database apart. Each goes when it has moved to the one store.
 
 mod archive;
-mod attachments;
 mod graph;
 mod library;
 mod memory;
-mod payment;
 mod sessions;
 mod tables;

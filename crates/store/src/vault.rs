@@ -281,7 +281,7 @@ mod tests {
         INSERT INTO vaults SELECT 'u_' || n, 1, '' FROM generate_series(1, 2000) AS n;
         INSERT INTO vault_records SELECT 'u_' || n % 40, 'k_' || n, '' FROM generate_series(1, 8000) AS n;
         INSERT INTO vault_events SELECT 'u_' || n % 40, n, n, 'used', 'k', 'me' FROM generate_series(1, 40000) AS n;
-        ANALYZE"#;
+        ANALYZE vaults, vault_records, vault_events"#;
 
     #[tokio::test]
     async fn no_statement_on_vaults_scans_the_rows_of_other_users_or_sorts() {

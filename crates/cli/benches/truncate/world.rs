@@ -220,7 +220,7 @@ pub fn runner(store: Arc<dyn SessionStore>) -> Runner {
         environment: None,
         remotes: Vec::new(),
         store,
-        attachments: Arc::new(lango_store::MemoryStore::new()),
+        attachments: Arc::new(lango_store::Store::in_memory()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),

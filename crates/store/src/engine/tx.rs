@@ -60,6 +60,10 @@ impl<'a> Tx<'a> {
         self.is_repeated
     }
 
+    pub(crate) fn is_sqlite(&self) -> bool {
+        matches!(self.link, Link::Sqlite(_))
+    }
+
     /// SQLite's connection, for what only it can do.
     pub(crate) fn as_sqlite(&mut self) -> Option<&mut Connection> {
         match &mut self.link {

@@ -3,10 +3,8 @@
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 //! `"user"` is a word of PostgreSQL's own, hence the quotes.
 
-pub(super) mod append;
-pub(super) mod attachments;
+pub(crate) mod append;
 pub(super) mod holds;
-pub(super) mod payment;
 #[cfg(test)]
 pub(crate) mod plans;
 pub(super) mod start;

@@ -5,6 +5,7 @@
 
 use super::connection::open_reader;
 use super::failure::Failure;
+use super::in_memory::InMemory;
 use super::read_only;
 use super::writer::Writer;
 use lango_core::{AgentName, StoreError};
@@ -21,6 +22,8 @@ pub(super) struct Readers {
     path: PathBuf,
     /// Opens the database first, and brings its schema up to date.
     writer: Arc<Writer>,
+    /// The database, if it is in memory.
+    memory: Option<Arc<InMemory>>,
     root_agent: AgentName,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
@@ -42,8 +45,25 @@ impl Readers {
         Arc::new(Self {
             path,
             writer,
+            memory: None,
             root_agent,
             permits,
+            idle: Mutex::default(),
+        })
+    }
+
+    /// Reads on the only connection there is.
+    pub(super) fn in_memory(
+        memory: Arc<InMemory>,
+        root_agent: AgentName,
+        writer: Arc<Writer>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            path: writer.path().to_owned(),
+            writer,
+            memory: Some(memory),
+            root_agent,
+            permits: Arc::new(Semaphore::new(1)),
             idle: Mutex::default(),
         })
     }
@@ -70,6 +90,9 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static,
     {
+        if let Some(memory) = &self.memory {
+            return memory.with(look);
+        }
         let stopped = |detail: String| StoreError::Failed {
             detail: format!("a reader has stopped: {detail}"),
         };

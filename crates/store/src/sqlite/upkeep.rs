@@ -34,6 +34,9 @@ impl SqliteEngine {
     /// Writes the file anew, so that nothing of what was deleted is left in any part of it. It takes as long as the file is
     /// large, and nobody writes meanwhile.
     pub async fn compact(&self) -> Result<Wiped, StoreError> {
+        if self.writer.is_in_memory() {
+            return Ok(Wiped::Clean);
+        }
         let path = self.writer.path().to_owned();
         blocking(move || compact(&path)).await
     }
@@ -45,6 +48,11 @@ impl SqliteEngine {
         to: PathBuf,
         seen: impl Fn(u64, u64) + Send + 'static,
     ) -> Result<(), StoreError> {
+        if self.writer.is_in_memory() {
+            return Err(StoreError::Failed {
+                detail: "a database in memory cannot be copied".to_owned(),
+            });
+        }
         let path = self.writer.path().to_owned();
         blocking(move || back_up(&path, &to, &seen)).await
     }

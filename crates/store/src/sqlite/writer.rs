@@ -6,6 +6,7 @@
 
 use super::connection::{WRITER_PATIENCE, execute, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
+use super::in_memory::{self, InMemory};
 use super::{log, tables};
 use crate::tables::UseAs;
 use lango_core::{Batch, NewSession, StoreError};
@@ -44,6 +45,8 @@ pub(super) struct Writer {
     path: PathBuf,
     use_as: UseAs,
     running: Mutex<Option<Running>>,
+    /// The database, if it is in memory: work is done on the caller's thread then.
+    memory: Option<Arc<InMemory>>,
 }
 
 /// The thread, once it is started.
@@ -91,7 +94,20 @@ impl Writer {
             path,
             use_as,
             running: Mutex::new(None),
+            memory: None,
         }
+    }
+
+    /// A writer of a database in memory.
+    pub(super) fn in_memory(memory: Arc<InMemory>) -> Self {
+        let mut writer = Self::at(PathBuf::from(in_memory::PLACE), UseAs::Store);
+        writer.memory = Some(memory);
+        writer
+    }
+
+    /// Whether there is no file.
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.memory.is_some()
     }
 
     /// Where the database is.
@@ -101,7 +117,10 @@ impl Writer {
 
     /// Opens the database, unless it is open.
     pub(super) fn open(&self) -> Result<(), StoreError> {
-        self.jobs().map(drop)
+        match &self.memory {
+            Some(memory) => memory.with(|_| Ok(())),
+            None => self.jobs().map(drop),
+        }
     }
 
     fn jobs(&self) -> Result<mpsc::Sender<Job>, StoreError> {
@@ -115,6 +134,12 @@ impl Writer {
 
     /// Has the work done, and resolves when it is durable. Work that was queued is done even if nobody waits for it.
     pub(super) async fn submit(&self, work: Work) -> Result<(), StoreError> {
+        if let Some(memory) = &self.memory {
+            return memory.with(|connection| {
+                execute(connection, "BEGIN")?;
+                alone(connection, &work)?
+            });
+        }
         let stopped = || StoreError::Failed {
             detail: "the writer has stopped".to_owned(),
         };

@@ -1,9 +1,13 @@
 //! Dispatch to the two implementations of `archive` that there still are.
 
 use crate::archive::{Archive, Expired, Intake, LogRow, Removing, SessionRecord, Wiped};
+use crate::attachments;
 use crate::engine::Engine;
+use crate::postgres::PostgresEngine;
+use crate::sqlite::SqliteEngine;
 use crate::store::Store;
 use lango_core::*;
+use std::sync::Arc;
 
 impl Archive for Store {
     fn ids(
@@ -73,10 +77,17 @@ impl Removing for Store {
     }
 
     fn remove_some(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        match &self.engine {
+        let removed = match &self.engine {
             Engine::Sqlite(engine) => Removing::remove_some(engine.as_ref(), session),
             Engine::Postgres(engine) => Removing::remove_some(engine.as_ref(), session),
-        }
+        };
+        Box::pin(async move {
+            let is_removed = removed.await?;
+            if is_removed {
+                attachments::delete_expired(&self.engine).await?;
+            }
+            Ok(is_removed)
+        })
     }
 
     fn hidden(
@@ -120,9 +131,41 @@ impl Removing for Store {
     }
 
     fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Removing::wipe(engine.as_ref()),
-            Engine::Postgres(engine) => Removing::wipe(engine.as_ref()),
-        }
+        Box::pin(async move {
+            while attachments::delete_expired(&self.engine).await? > 0 {}
+            match &self.engine {
+                Engine::Sqlite(engine) => Removing::wipe(engine.as_ref()).await,
+                Engine::Postgres(engine) => Removing::wipe(engine.as_ref()).await,
+            }
+        })
     }
 }
+
+/// What the bounds of [`Archive`] ask for until it has moved; [`Store`] has attachments for both.
+macro_rules! no_attachments {
+    ($engine:ty) => {
+        impl AttachmentStore for $engine {
+            fn put<'a>(
+                &'a self,
+                _: &'a UserId,
+                _: Arc<[u8]>,
+            ) -> BoxFuture<'a, Result<Text, StoreError>> {
+                Box::pin(std::future::ready(Err(StoreError::Failed {
+                    detail: "attachments are in the store".to_owned(),
+                })))
+            }
+
+            fn read<'a>(
+                &'a self,
+                _: &'a UserId,
+                _: &'a str,
+            ) -> BoxFuture<'a, Result<Option<Arc<[u8]>>, StoreError>> {
+                Box::pin(std::future::ready(Err(StoreError::Failed {
+                    detail: "attachments are in the store".to_owned(),
+                })))
+            }
+        }
+    };
+}
+no_attachments!(SqliteEngine);
+no_attachments!(PostgresEngine);

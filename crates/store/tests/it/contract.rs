@@ -1,6 +1,6 @@
 //! The contract of a session store, over every store there is.
 
-use lango_store::{MemoryStore, Store};
+use lango_store::Store;
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Subject;
 
@@ -17,7 +17,7 @@ mod postgresql {
 }
 
 async fn memory_store() -> Subject {
-    Subject::new(MemoryStore::new(), ())
+    Subject::new(Store::in_memory(), ())
 }
 
 async fn sqlite_store() -> Subject {

@@ -13,7 +13,7 @@ use lango_engine::{
     Action, Gate, Rules, Runner, RunnerError, RunnerParts, Shown, Stop, Topology, Tree,
     TreeSettings, TurnEnd,
 };
-use lango_store::{MemoryStore, Store};
+use lango_store::Store;
 use lango_testkit::ambient::{CountingIds, SetClock};
 use lango_testkit::model::{ScriptedModel, calls, delegate, say};
 use lango_testkit::postgres;
@@ -53,7 +53,7 @@ pub struct Database {
 impl Databases {
     pub fn memory() -> Self {
         Self::made_by(|| {
-            let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
+            let store: Arc<dyn SessionStore> = Arc::new(Store::in_memory());
             Database {
                 session: SessionId::from("s_1"),
                 open: Box::new(move || Arc::clone(&store)),
@@ -192,7 +192,7 @@ impl World {
                 inner: store,
                 points: Arc::clone(points),
             }),
-            attachments: Arc::new(MemoryStore::new()),
+            attachments: Arc::new(Store::in_memory()),
             clock: Arc::new(SetClock::default()),
             ids: Arc::new(CountingIds::default()),
             limits: Limits::default(),

@@ -13,7 +13,7 @@ macro_rules! now {
 }
 
 /// Stores bytes, unless they are stored. In PostgreSQL it records the put as well, as [`RECORD_PUT`] does in SQLite.
-pub(super) const PUT: Sql = sql!(concat!(
+pub(super) const PUT: Sql = sql!(
     r#"/*postgres WITH stored AS (*/
         INSERT INTO attachments ("user", digest, bytes) VALUES ($1, $2, $3)
             ON CONFLICT ("user", digest) DO /*sqlite NOTHING*/ /*postgres UPDATE SET digest = excluded.digest
@@ -23,7 +23,7 @@ pub(super) const PUT: Sql = sql!(concat!(
             (SELECT max(time) + 1 FROM attachment_puts WHERE "user" = $1 AND digest = $2))
        FROM stored
          ON CONFLICT ("user", digest, time) DO NOTHING*/"#
-));
+);
 
 /// Records a put, at a time that no other put of the same bytes has.
 pub(super) const RECORD_PUT: Sql = sql!(

@@ -18,17 +18,13 @@ pub(crate) use failure::Failure;
 pub(crate) use row::Row;
 pub(crate) use sql::{Sql, dialect, sql};
 pub(crate) use tx::Tx;
-#[allow(
-    unused_imports,
-    reason = "modules that have not moved to it yet will use it"
-)]
 pub(crate) use value::stored;
 pub(crate) use value::{ToValue, Value, values};
 
 use crate::database::Answer;
 use crate::postgres::PostgresEngine;
 use crate::sqlite::SqliteEngine;
-use lango_core::BoxFuture;
+use lango_core::{BoxFuture, StoreError};
 use std::sync::Arc;
 
 /// What is done with what was given for it. It may be done again from the beginning.
@@ -48,6 +44,17 @@ pub(crate) enum Mode {
     WriteTwice,
     /// Each of them changes something by itself in PostgreSQL, which saves two round trips.
     WriteOne,
+    /// The same for the log of a session.
+    Log(Durability),
+}
+
+/// What a change outlives once it is answered. PostgreSQL's changes outlive the machine by its settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// The process: it is in the file.
+    Process,
+    /// The machine: it is on the disk, and with it all before it.
+    Machine,
 }
 
 /// A database that was opened, or will be when it is first used.
@@ -103,6 +110,31 @@ impl Engine {
         T: Send + 'static,
     {
         self.run(Mode::WriteOne, given, work)
+    }
+
+    /// Writes the log of a session: as [`write_one`](Self::write_one), but what was started is finished though the caller
+    /// is gone, and one try takes so long at most that there is time for another one while a lease lasts.
+    pub(crate) fn write_log<A, T>(
+        &self,
+        durability: Durability,
+        given: A,
+        work: Work<A, T>,
+    ) -> Answer<'_, T>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let mode = Mode::Log(durability);
+        let Self::Postgres(postgres) = self else {
+            return self.run(mode, given, work);
+        };
+        let postgres = Arc::clone(postgres);
+        Box::pin(async move {
+            let written = tokio::spawn(async move { postgres.run(mode, given, work).await });
+            written.await.map_err(|error| StoreError::Failed {
+                detail: format!("the runtime ended while a log was written: {error}"),
+            })?
+        })
     }
 
     fn run<A, T>(&self, mode: Mode, given: A, work: Work<A, T>) -> Answer<'_, T>

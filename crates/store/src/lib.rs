@@ -20,9 +20,10 @@
 //! # }
 //! ```
 
+mod approvals;
 pub mod archive;
 mod attachments;
-mod batch;
+mod catalog;
 mod chain;
 mod database;
 #[allow(
@@ -33,9 +34,11 @@ mod engine;
 pub mod graph;
 mod library;
 mod line;
+mod log;
 pub mod moving;
 mod payment;
 mod postgres;
+mod projection;
 mod recollection;
 mod sqlite;
 #[allow(

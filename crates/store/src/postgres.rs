@@ -5,20 +5,15 @@
 //! restarts are ridden out for a bounded time.
 
 mod address;
-mod append;
-mod approvals;
 mod archive;
 mod asking;
-mod batch;
 mod changes;
 mod database;
-mod effects;
-mod end;
 pub(crate) mod failure;
 mod graph;
 mod hold;
 pub(crate) mod keeper;
-mod leases;
+pub(crate) mod leases;
 mod library;
 mod memory;
 mod migrations;
@@ -27,7 +22,6 @@ mod pgvector;
 #[cfg(test)]
 mod plans;
 mod rows;
-mod sessions;
 pub(crate) mod statements;
 mod tables;
 mod text;
@@ -38,17 +32,17 @@ use crate::library::nearest::BitsInMemory;
 use crate::tables::UseAs;
 use address::Address;
 pub use address::without_password;
-use append::Appender;
-use database::{Database, Purpose};
-use end::Ends;
+use database::{Database, Purpose, TRY, Values};
 use failure::Failure;
 use hold::Holds;
 use keeper::Keeper;
-use lango_core::{AgentName, StoreError};
-use leases::Leases;
+use lango_core::{AgentName, Hold, Patience, SessionId, StoreError};
+use leases::{Lease, Leases};
+use statements::holds::SUCCEEDED;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
+use text::Words;
 use tokio_postgres::Row;
 
 /// What can be chosen about a store in PostgreSQL.
@@ -86,8 +80,6 @@ pub(crate) struct PostgresEngine {
     /// The signs of vectors that were searched.
     bits: Arc<BitsInMemory>,
     holds: Holds,
-    /// Where logs are known to end.
-    ends: Arc<Ends>,
 }
 
 impl PostgresEngine {
@@ -112,7 +104,6 @@ impl PostgresEngine {
             root_agent,
             bits,
             holds,
-            ends: Arc::default(),
         })
     }
 
@@ -132,11 +123,54 @@ impl PostgresEngine {
         }
     }
 
-    fn appender(&self) -> Appender {
-        Appender {
-            database: Arc::clone(&self.database),
-            leases: Arc::clone(self.leases()),
-            ends: Arc::clone(&self.ends),
+    /// This replica's name among all.
+    pub(crate) fn replica(&self) -> &str {
+        &self.leases().holder
+    }
+
+    /// Takes a session's lease.
+    pub(crate) async fn hold(
+        &self,
+        session: &SessionId,
+        patience: Patience,
+    ) -> Result<Hold, StoreError> {
+        self.holds.hold(session, patience).await
+    }
+
+    /// The lease that this replica has on a session, or had and did not give up.
+    pub(crate) fn lease_of(&self, session: &SessionId) -> Option<Arc<Lease>> {
+        self.leases().of(session)
+    }
+
+    /// Starts to renew leases and to notify other replicas, if that has not happened yet.
+    pub(crate) fn start(&self) -> Result<(), StoreError> {
+        self.holds.keeper.start()
+    }
+
+    /// Why nothing was stored under a lease: if it ran out because the database did not answer, that is the reason, unless
+    /// another replica has taken the session since.
+    pub(crate) async fn explain(&self, error: StoreError, lease: Option<&Lease>) -> StoreError {
+        let Some(lease) = lease.filter(|lease| lease.has_run_out()) else {
+            return error;
+        };
+        let detail = match &error {
+            StoreError::Unreachable { detail, .. } => detail.clone(),
+            StoreError::Lost { .. } => {
+                let values: Values<'_> = &[&Words(lease.session.as_str()), &lease.fence];
+                match self.database.query(SUCCEEDED, values).await {
+                    Ok(rows) if !rows.is_empty() => return error,
+                    Ok(_) => "there was no word from it for too long".to_owned(),
+                    Err(error) => return error,
+                }
+            }
+            _ => return error,
+        };
+        let (session, length) = (&lease.session, self.leases().length);
+        StoreError::Unreachable {
+            place: self.database.place().to_owned(),
+            detail: format!(
+                "{detail}; session `{session}` was not renewed for {length:?} and is not held here any more"
+            ),
         }
     }
 
@@ -179,8 +213,13 @@ impl PostgresEngine {
     {
         let given = &Arc::new(given);
         let purpose = match mode {
-            Mode::Read | Mode::WriteOne => {
-                let each = self.database.each(move |client, is_repeated| {
+            Mode::Read | Mode::WriteOne | Mode::Log(_) => {
+                let most = match mode {
+                    // Time is left for another try while a lease lasts.
+                    Mode::Log(_) => (self.leases().length / 3).max(Duration::from_secs(1)),
+                    _ => TRY,
+                };
+                let each = self.database.each(most, move |client, is_repeated| {
                     let given = Arc::clone(given);
                     Box::pin(
                         async move { work(&mut Tx::client(client, is_repeated), &given).await },

@@ -5,7 +5,6 @@
 //! and see what was committed before they began. Several processes may use one file: each append is checked against
 //! the end of the log inside its transaction.
 
-mod approvals;
 pub(crate) mod archive;
 mod connection;
 pub(crate) mod failure;
@@ -13,8 +12,6 @@ mod graph;
 mod hold;
 mod in_memory;
 mod library;
-mod log;
-mod look_back;
 mod memory;
 mod memory_changes;
 mod memory_rows;
@@ -23,26 +20,21 @@ mod migrations;
 mod place;
 mod read_only;
 mod readers;
-mod remote_threads;
 mod rows;
+#[cfg(test)]
 pub(crate) mod statements;
 mod tables;
 mod upkeep;
 mod writer;
 
-use crate::archive::must_be_kept;
-use crate::engine::{Failure, Mode, Tx, Work};
+use crate::engine::{Durability, Failure, Mode, Tx, Work};
 use crate::library::nearest::BitsInMemory;
 use crate::line::Lines;
 use crate::tables::UseAs;
 use connection::execute;
 use futures_util::FutureExt as _;
 use in_memory::InMemory;
-use lango_core::{
-    AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page,
-    Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
-    StoreError, TurnId, UnfinishedTurn, UserId,
-};
+use lango_core::{AgentName, Hold, Patience, SessionId, StoreError};
 use readers::Readers;
 use rusqlite::Connection;
 use std::path::Path;
@@ -119,9 +111,13 @@ impl SqliteEngine {
                 };
                 self.readers.read_on(read).await
             }
-            Mode::Write | Mode::WriteTwice | Mode::WriteOne => {
+            Mode::Write | Mode::WriteTwice | Mode::WriteOne | Mode::Log(_) => {
+                let durability = match mode {
+                    Mode::Log(durability) => durability,
+                    _ => Durability::Machine,
+                };
                 let change = move |connection: &mut Connection| now(connection, &given, work);
-                self.writer.change_on(change).await
+                self.writer.change_on(durability, change).await
             }
         }
     }
@@ -133,155 +129,21 @@ fn now<A, T>(connection: &mut Connection, given: &A, work: Work<A, T>) -> Result
     done.unwrap_or_else(|| Err(Failure::other("work on SQLite waits for something else")))
 }
 
-impl SessionStore for SqliteEngine {
-    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            must_be_kept(&session)?;
-            self.writer.submit(writer::Work::Create(session)).await
-        })
-    }
-
-    fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
-        let session = session.clone();
-        Box::pin(
-            self.readers
-                .read(move |reader| look_back::head(reader, &session)),
-        )
-    }
-
-    fn hold(
-        &self,
-        session: &SessionId,
-        patience: Patience,
-    ) -> BoxFuture<'_, Result<Hold, StoreError>> {
-        let session = session.clone();
-        Box::pin(async move {
-            if self.writer.is_in_memory() {
-                return hold::hold_here(&self.lines, &session, patience).await;
-            }
-            hold::hold(self.writer.path(), &self.lines, &session, patience).await
-        })
-    }
-
-    fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.writer.submit(writer::Work::Append(events)))
-    }
-
-    fn read(
-        &self,
-        session: &SessionId,
-        page: Page,
-    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
-        let session = session.clone();
-        Box::pin(
-            self.readers
-                .read(move |reader| rows::events(reader, &session, page)),
-        )
-    }
-
-    fn turn_events(
-        &self,
-        session: &SessionId,
-        turn: &TurnId,
-    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
-        let (session, turn) = (session.clone(), turn.clone());
-        Box::pin(
-            self.readers
-                .read(move |reader| rows::turn_events(reader, &session, &turn)),
-        )
-    }
-
-    fn grants(
-        &self,
-        session: &SessionId,
-        folder: &str,
-    ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>> {
-        let (session, folder) = (session.clone(), folder.to_owned());
-        Box::pin(
-            self.readers
-                .read(move |reader| approvals::grants(reader.connection, &session, &folder)),
-        )
-    }
-
-    fn remote_thread(
-        &self,
-        session: &SessionId,
-        agent: &AgentName,
-    ) -> BoxFuture<'_, Result<Option<RemoteThread>, StoreError>> {
-        let (session, agent) = (session.clone(), agent.clone());
-        Box::pin(
-            self.readers
-                .read(move |reader| remote_threads::find(reader.connection, &session, &agent)),
-        )
-    }
-}
-
-impl SessionCatalog for SqliteEngine {
-    fn list(
-        &self,
-        user: &UserId,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        let user = user.clone();
-        Box::pin(
-            self.readers
-                .read(move |reader| rows::summaries(reader, &user, limit)),
-        )
-    }
-
-    fn find(
-        &self,
-        user: &UserId,
-        prefix: &str,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        let (user, prefix) = (user.clone(), prefix.to_owned());
-        Box::pin(
-            self.readers
-                .read(move |reader| rows::summaries_with_prefix(reader, &user, &prefix, limit)),
-        )
-    }
-
-    fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>> {
-        let user = user.clone();
-        Box::pin(
-            self.readers
-                .read(move |reader| approvals::all(reader.connection, &user)),
-        )
-    }
-
-    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>> {
-        let user = user.clone();
-        Box::pin(
-            self.readers
-                .read(move |reader| approvals::count_waiting(reader.connection, &user)),
-        )
-    }
-
-    fn unfinished(
-        &self,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<UnfinishedTurn>, StoreError>> {
-        let after = after.map_or_else(String::new, ToString::to_string);
-        Box::pin(
-            self.readers
-                .read(move |reader| rows::unfinished(reader, &after, limit)),
-        )
-    }
-
-    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>> {
-        let (user, grant) = (user.clone(), grant.clone());
-        Box::pin(
-            self.writer
-                .change(move |connection| approvals::revoke(connection, &user, &grant)),
-        )
-    }
-}
-
 impl SqliteEngine {
     pub(crate) fn open_now(&self) -> Result<(), StoreError> {
         self.writer.open()
+    }
+
+    /// Locks a session for one turn at a time.
+    pub(crate) async fn hold(
+        &self,
+        session: &SessionId,
+        patience: Patience,
+    ) -> Result<Hold, StoreError> {
+        if self.writer.is_in_memory() {
+            return hold::hold_here(&self.lines, session, patience).await;
+        }
+        hold::hold(self.writer.path(), &self.lines, session, patience).await
     }
 
     /// Opens it for reading; one that is where nobody can write is read as it is.

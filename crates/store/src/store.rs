@@ -3,6 +3,7 @@
 use crate::database::{Answer, Database};
 use crate::engine::Engine;
 use crate::library::nearest::BitsInMemory;
+use crate::log::Ends;
 use crate::postgres::{PostgresEngine, PostgresOptions};
 use crate::sqlite::SqliteEngine;
 use crate::tables::UseAs;
@@ -21,6 +22,8 @@ pub struct Store {
     pub(crate) bits: Arc<BitsInMemory>,
     /// The author of stored messages that are older than authors.
     pub(crate) root_agent: AgentName,
+    /// Where logs are known to end.
+    pub(crate) ends: Ends,
 }
 
 impl Store {
@@ -34,6 +37,7 @@ impl Store {
             engine: Engine::Sqlite(Arc::new(engine)),
             bits,
             root_agent,
+            ends: Ends::default(),
         }
     }
 
@@ -70,6 +74,7 @@ impl Store {
             engine: Engine::Sqlite(Arc::new(engine)),
             bits,
             root_agent,
+            ends: Ends::default(),
         })
     }
 
@@ -93,6 +98,7 @@ impl Store {
             engine: Engine::Postgres(Arc::new(engine)),
             bits,
             root_agent,
+            ends: Ends::default(),
         })
     }
 

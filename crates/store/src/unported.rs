@@ -4,5 +4,4 @@ mod archive;
 mod graph;
 mod library;
 mod memory;
-mod sessions;
 mod tables;

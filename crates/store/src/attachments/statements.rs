@@ -72,7 +72,7 @@ pub(super) const DELETE_PUT: Sql =
 mod tests {
     use super::*;
     use crate::engine::plans::{ManyRows, sqlite_plan};
-    use crate::postgres::statements::append::{APPEND_FREE, APPEND_HELD, APPEND_HIDDEN};
+    use crate::log::statements::{APPEND_FREE, APPEND_HIDDEN, APPEND_LEASED};
 
     /// Attachments of forty users, and puts that no event refers to.
     const MORE: &str = r#"
@@ -84,9 +84,9 @@ mod tests {
     #[tokio::test]
     async fn no_statement_on_attachments_scans_a_table_or_sorts() {
         let postgres = ManyRows::open(MORE).await;
-        let appends = [APPEND_FREE, APPEND_HELD, APPEND_HIDDEN].map(|append| Sql {
+        let appends = [APPEND_FREE, APPEND_LEASED, APPEND_HIDDEN].map(|append| Sql {
             sqlite: RECORD_PUT.sqlite,
-            postgres: append.with_attachments,
+            postgres: append.with_changes.postgres,
         });
         let others = [
             PUT,

@@ -1,7 +1,7 @@
 //! How both databases go about a statement, for tests.
 
 use super::Sql;
-use crate::postgres::statements::plans::{many_rows, plan_of};
+use crate::postgres::statements::plans::{many_rows, plan_of, rows};
 use crate::sqlite::statements::tests::plan_of as sqlite_plan_of;
 use tokio_postgres::Client;
 
@@ -20,6 +20,11 @@ impl ManyRows {
         let client = many_rows().await;
         client.batch_execute(more).await.unwrap();
         Self(client)
+    }
+
+    /// A database with nothing but the rows of these statements.
+    pub(crate) async fn only(statements: &str) -> Self {
+        Self(rows(statements).await)
     }
 
     /// The plan of a statement whatever its values are, and the statement.

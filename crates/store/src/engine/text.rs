@@ -4,6 +4,7 @@
 //! It is written as U+0001 and `0`, and U+0001 itself, as rare, as U+0001 and `1`; all other text is stored as it is. Whatever is
 //! put into a text column goes through here, and whatever comes out of one.
 
+use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -11,8 +12,14 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 const MARK: char = '\u{1}';
 
 /// Text as a value of a statement.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Words<'a>(pub &'a str);
+
+impl Serialize for Words<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&marked(self.0))
+    }
+}
 
 impl ToSql for Words<'_> {
     fn to_sql(

@@ -24,6 +24,8 @@ pub(crate) enum Value<'a> {
     Ints(Vec<i64>),
     /// A `text[]`; for SQLite a text that `json_each` takes apart.
     Texts(Vec<&'a str>),
+    /// A `bytea[]`; SQLite has none.
+    Blobs(Vec<&'a [u8]>),
 }
 
 /// What can be a value of a statement.
@@ -77,6 +79,12 @@ numbers!(i64, i32, u32, u64, usize, bool);
 impl ToValue for Timestamp {
     fn to_value(&self) -> Value<'_> {
         self.0.to_value()
+    }
+}
+
+impl ToValue for Words<'_> {
+    fn to_value(&self) -> Value<'_> {
+        Value::Text(self.0)
     }
 }
 
@@ -181,6 +189,7 @@ impl rusqlite::ToSql for Value<'_> {
             Self::Bytes(bytes) => ValueRef::Blob(bytes),
             Self::Ints(numbers) => return json(serde_json::to_string(numbers)),
             Self::Texts(texts) => return json(serde_json::to_string(texts)),
+            Self::Blobs(_) => return Err(rusqlite::Error::InvalidQuery),
         }))
     }
 }
@@ -202,6 +211,12 @@ impl ToSql for Value<'_> {
             },
             Self::Real(number) if *kind == Type::FLOAT8 => number.to_sql(kind, out),
             Self::Real(_) => wrong::<f64>(kind),
+            Self::Text(text) if *kind == Type::JSONB => {
+                // The version of the format, then the text; JSON has no NUL that would have to be written otherwise.
+                out.extend_from_slice(&[1]);
+                out.extend_from_slice(text.as_bytes());
+                Ok(IsNull::No)
+            }
             Self::Text(text) if Words::accepts(kind) => Words(text).to_sql(kind, out),
             Self::Text(_) => wrong::<&str>(kind),
             Self::Bytes(bytes) if *kind == Type::BYTEA => bytes.to_sql(kind, out),
@@ -213,6 +228,8 @@ impl ToSql for Value<'_> {
                 words.to_sql(kind, out)
             }
             Self::Texts(_) => wrong::<&[&str]>(kind),
+            Self::Blobs(blobs) if *kind == Type::BYTEA_ARRAY => blobs.to_sql(kind, out),
+            Self::Blobs(_) => wrong::<&[&[u8]]>(kind),
         }
     }
 

@@ -24,7 +24,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
 /// How long one try may take.
-const TRY: Duration = Duration::from_secs(30);
+pub(super) const TRY: Duration = Duration::from_secs(30);
 
 /// How long the first connection is tried for: a wrong address should not keep anybody waiting.
 const FIRST: Duration = Duration::from_secs(3);
@@ -221,8 +221,8 @@ impl Database {
     }
 
     /// Runs statements that each stand alone. All of it is done again when one fails in a way that may pass; the work is
-    /// given a connection, and whether an earlier try may have been carried out.
-    pub(super) async fn each<T, W>(&self, work: W) -> Result<T, StoreError>
+    /// given a connection, and whether an earlier try may have been carried out. A try takes `most` at most.
+    pub(super) async fn each<T, W>(&self, most: Duration, work: W) -> Result<T, StoreError>
     where
         T: Send,
         W: for<'t> Fn(&'t Object, bool) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
@@ -230,7 +230,7 @@ impl Database {
         self.open().await?;
         let mut tries = Tries::within(self.patience);
         loop {
-            match self.try_each(&work, tries.is_uncertain).await {
+            match self.try_each(most, &work, tries.is_uncertain).await {
                 Ok(result) => return Ok(result),
                 Err(failure) => tries
                     .after(failure)
@@ -240,13 +240,18 @@ impl Database {
         }
     }
 
-    async fn try_each<T, W>(&self, work: &W, is_repeated: bool) -> Result<T, Failure>
+    async fn try_each<T, W>(
+        &self,
+        most: Duration,
+        work: &W,
+        is_repeated: bool,
+    ) -> Result<T, Failure>
     where
         T: Send,
         W: for<'t> Fn(&'t Object, bool) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
     {
         let client = self.pool.get().await?;
-        let done = timeout(TRY, work(&client, is_repeated)).await;
+        let done = timeout(most, work(&client, is_repeated)).await;
         done.unwrap_or_else(|_| {
             self.discard(client);
             Err(Failure::Silent)

@@ -54,7 +54,7 @@ impl Failure {
     }
 
     /// Which rule of the schema was broken, if that is what happened.
-    pub(super) fn broken_rule(&self) -> Option<&str> {
+    pub(crate) fn broken_rule(&self) -> Option<&str> {
         let Self::Postgres(error) = self else {
             return None;
         };

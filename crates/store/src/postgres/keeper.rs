@@ -24,7 +24,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_postgres::{AsyncMessage, Client, Connection, Notification, Socket, Statement};
 
 /// Whose log grew.
-pub(super) const EVENTS: &str = "lango_events";
+pub(crate) const EVENTS: &str = "lango_events";
 /// Which task changed.
 pub(crate) const TASKS: &str = "lango_tasks";
 /// Which session was let go of.

@@ -36,7 +36,7 @@ pub(super) fn now() -> Moment {
 
 /// A session's lease.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(crate) struct Lease {
     pub session: SessionId,
     /// The number that only this hold has.
     pub fence: i64,

@@ -9,8 +9,8 @@ use super::connection::execute;
 use super::failure::Failure;
 use super::readers::Reader;
 use super::rows::{bound, limit, lossy, unsigned};
-use super::statements::LOG_END;
 use crate::archive::{Archive, LogRow, PAGE_BYTES, SessionRecord};
+use crate::log::statements::LOG_END;
 use lango_core::{BoxFuture, Page, SessionId, StoreError, Text, Timestamp, UserId};
 use rusqlite::{OptionalExtension as _, Row, params};
 use statements::{IDS, RECORD, ROWS};
@@ -82,7 +82,7 @@ fn record_of_this_moment(
 ) -> Result<SessionRecord, Failure> {
     let end = reader
         .connection
-        .prepare_cached(LOG_END)?
+        .prepare_cached(LOG_END.sqlite)?
         .query_row([session.as_str()], |row| {
             Ok((unsigned(row, 0)?, row.get(1)?))
         })

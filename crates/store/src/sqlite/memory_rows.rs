@@ -1,12 +1,13 @@
 //! What is read of memory: from rows to values.
 
 use super::failure::Failure;
-use super::look_back;
 use super::memory_statements::{
     LAST_TURN, NEWEST, NEWEST_LOOSE, OLDEST_LOOSE, OWNS, SAVED, UNOBSERVED, WATERMARK,
 };
 use super::readers::Reader;
 use super::rows::unsigned;
+use crate::engine::Row as AnyRow;
+use crate::log::exchange;
 use crate::recollection::{
     Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, ShownMemory, TurnsToRead,
     UnobservedTurn, Watermark, Which, exchange_within,
@@ -78,7 +79,7 @@ pub(super) fn turns(
             break;
         }
         let exchange = if finished && !forgotten {
-            let exchange = look_back::exchange(row, &owner.session, reader)?;
+            let exchange = exchange(AnyRow::Sqlite(row), 0, &owner.session, reader.root_agent)?;
             Some(exchange_within(exchange, turns.text_bytes))
         } else {
             None

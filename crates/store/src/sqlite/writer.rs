@@ -7,9 +7,10 @@
 use super::connection::{WRITER_PATIENCE, execute, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
 use super::in_memory::{self, InMemory};
-use super::{log, tables};
+use super::tables;
+use crate::engine::Durability;
 use crate::tables::UseAs;
-use lango_core::{Batch, NewSession, StoreError};
+use lango_core::StoreError;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,17 +23,13 @@ const QUEUE: usize = 256;
 /// How many jobs one transaction takes.
 const GROUP: usize = 64;
 
-/// A change of rows that are not the log. It may be run again if its group has to be.
+/// What is written. It may be run again if its group has to be.
 type Change = Box<dyn Fn(&mut Connection) -> Result<(), Failure> + Send>;
 
 /// Something to store.
-pub(super) enum Work {
-    /// A new session.
-    Create(NewSession),
-    /// Events of one session.
-    Append(Batch),
-    /// Anything else.
-    Change(Change),
+pub(super) struct Work {
+    change: Change,
+    durability: Durability,
 }
 
 struct Job {
@@ -133,7 +130,7 @@ impl Writer {
     }
 
     /// Has the work done, and resolves when it is durable. Work that was queued is done even if nobody waits for it.
-    pub(super) async fn submit(&self, work: Work) -> Result<(), StoreError> {
+    async fn submit(&self, work: Work) -> Result<(), StoreError> {
         if let Some(memory) = &self.memory {
             return memory.with(|connection| {
                 execute(connection, "BEGIN")?;
@@ -160,11 +157,16 @@ impl Writer {
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, Failure> + Send + 'static,
     {
-        self.change_on(move |connection| change(connection)).await
+        self.change_on(Durability::Machine, move |connection| change(connection))
+            .await
     }
 
     /// The same with the connection for itself.
-    pub(super) async fn change_on<T, F>(&self, change: F) -> Result<T, StoreError>
+    pub(super) async fn change_on<T, F>(
+        &self,
+        durability: Durability,
+        change: F,
+    ) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: Fn(&mut Connection) -> Result<T, Failure> + Send + 'static,
@@ -176,7 +178,7 @@ impl Writer {
             *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             Ok(())
         });
-        self.submit(Work::Change(change)).await?;
+        self.submit(Work { change, durability }).await?;
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         found.take().ok_or_else(|| StoreError::Failed {
             detail: "a change gave nothing back".to_owned(),
@@ -222,11 +224,7 @@ enum Sync {
 
 impl Sync {
     fn needed_by(group: &[&Work]) -> Self {
-        let binds = |work: &&Work| match work {
-            Work::Create(_) => false,
-            Work::Change(_) => true,
-            Work::Append(events) => events.iter().any(|event| event.body.is_binding()),
-        };
+        let binds = |work: &&Work| work.durability == Durability::Machine;
         if group.iter().any(binds) {
             Self::Disk
         } else {
@@ -291,7 +289,7 @@ fn try_group(
 
 /// Runs a job that has the transaction to itself.
 fn alone(connection: &mut Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
-    let result = run(connection, work);
+    let result = (work.change)(connection);
     match result {
         Ok(()) => execute(connection, "COMMIT")?,
         Err(_) if connection.is_autocommit() => {}
@@ -306,7 +304,7 @@ fn beside_others(
     work: &Work,
 ) -> rusqlite::Result<Result<(), Failure>> {
     execute(connection, "SAVEPOINT job")?;
-    let result = run(connection, work);
+    let result = (work.change)(connection);
     match result {
         // SQLite rolls back everything by itself when it runs out of room or cannot read and write.
         Err(Failure::Sqlite(error)) if connection.is_autocommit() => return Err(error),
@@ -317,18 +315,12 @@ fn beside_others(
     Ok(result)
 }
 
-fn run(connection: &mut Connection, work: &Work) -> Result<(), Failure> {
-    match work {
-        Work::Create(session) => log::create(connection, session),
-        Work::Append(events) => log::append(connection, events),
-        Work::Change(change) => change(connection),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lango_core::{SessionId, Timestamp, UserId};
+    use crate::log;
+    use crate::sqlite::now;
+    use lango_core::{Batch, NewSession, SessionId, Timestamp, UserId};
     use lango_testkit::session_store_contract::Sketch;
 
     /// A connection as the thread has it, with one empty session for each of the jobs `0..=9`.
@@ -345,11 +337,19 @@ mod tests {
     }
 
     fn create(job: u32, created: Timestamp) -> Work {
-        Work::Create(NewSession {
+        let session = NewSession {
             id: session(job),
             user: UserId::from("local"),
             created,
-        })
+        };
+        Work {
+            change: Box::new(move |connection| {
+                now(connection, &session, |tx, session| {
+                    Box::pin(log::create(tx, session))
+                })
+            }),
+            durability: Durability::Process,
+        }
     }
 
     fn session(job: u32) -> SessionId {
@@ -357,17 +357,26 @@ mod tests {
     }
 
     fn append(job: u32, text: &str) -> Work {
-        Work::Append(Sketch::of(&session(job)).exchange(text, "1").batch())
+        append_batch(Sketch::of(&session(job)).exchange(text, "1").batch())
     }
 
-    /// An append that fails at its last event, after the others were written.
-    fn append_that_fails_late(job: u32) -> Work {
-        let Work::Append(batch) = append(job, "one") else {
-            unreachable!()
+    fn append_batch(events: Batch) -> Work {
+        let durability = log::durability_of(&events);
+        let change = move |connection: &mut Connection| {
+            now(connection, &events, |tx, events| {
+                Box::pin(log::append_here(tx, events))
+            })
         };
-        let mut events = batch.to_vec();
-        events[2].time = Timestamp(u64::MAX);
-        Work::Append(events.into())
+        Work {
+            change: Box::new(change),
+            durability,
+        }
+    }
+
+    /// An append that fails after its events were written: two requests have one id.
+    fn append_that_fails_late(job: u32) -> Work {
+        let sketch = Sketch::of(&session(job)).ask("one");
+        append_batch(sketch.request("p_1", None).request("p_1", None).batch())
     }
 
     fn store(
@@ -425,12 +434,10 @@ mod tests {
     fn only_what_binds_lango_waits_for_the_disk() {
         let folder = tempfile::tempdir().unwrap();
         let (mut connection, path) = desk(&folder);
-        let Work::Append(exchange) = append(0, "one") else {
-            unreachable!()
-        };
+        let exchange = Sketch::of(&session(0)).exchange("one", "1").batch();
         let mut sync = Sync::File;
         for (event, level) in exchange.iter().zip([2, 1, 2]) {
-            let work = Work::Append([event.clone()].into());
+            let work = append_batch([event.clone()].into());
             assert!(store_group(&mut connection, &path, &[&work], &mut sync)[0].is_ok());
             let set: i64 = connection
                 .pragma_query_value(None, "synchronous", |row| row.get(0))

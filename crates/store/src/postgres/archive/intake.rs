@@ -2,11 +2,11 @@
 
 use super::statements::{DELETE_GRANTS, HIDDEN_USER, SHOW, SHOW_APPROVALS};
 use crate::archive::{Intake, LogRow, SessionRecord, hidden_user, must_be_kept};
+use crate::engine::{Mode, stored};
+use crate::log::{self, statements::LOG_END};
 use crate::postgres::PostgresEngine;
 use crate::postgres::asking::{execute, row};
-use crate::postgres::effects::stored;
 use crate::postgres::failure::Failure;
-use crate::postgres::statements::LOG_END;
 use crate::postgres::text::{Words, words};
 use deadpool_postgres::Transaction;
 use lango_core::{BoxFuture, NewSession, StoreError, UserId};
@@ -16,12 +16,18 @@ impl Intake for PostgresEngine {
         Box::pin(async move {
             must_be_kept(&session)?;
             let user = UserId::new(hidden_user(&session.user));
-            self.make(NewSession { user, ..session }).await
+            let hidden = NewSession { user, ..session };
+            self.run(Mode::WriteOne, hidden, |tx, session| {
+                Box::pin(log::create(tx, session))
+            })
+            .await
         })
     }
 
     fn add(&self, rows: Vec<LogRow>) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.appender().take_over(rows))
+        Box::pin(self.run(Mode::WriteOne, rows, |tx, rows| {
+            Box::pin(log::take_over(tx, rows))
+        }))
     }
 
     fn finish(&self, session: SessionRecord) -> BoxFuture<'_, Result<u64, StoreError>> {
@@ -40,7 +46,7 @@ async fn finish(transaction: &Transaction<'_>, session: &SessionRecord) -> Resul
             id: session.id.clone(),
         }));
     }
-    let end = row(transaction, LOG_END, &[&id]).await?;
+    let end = row(transaction, LOG_END.postgres, &[&id]).await?;
     let (last, hash): (i64, Vec<u8>) = match &end {
         Some(end) => (end.try_get(0)?, end.try_get(1)?),
         None => Default::default(),

@@ -108,12 +108,12 @@ pub(super) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE id = $1";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::postgres::statements::append::APPEND_HIDDEN;
+    use crate::log::statements::APPEND_HIDDEN;
     use crate::postgres::statements::plans::{many_rows, plan_of};
     use crate::tables::TABLES;
 
     const ALL: [&str; 17] = [
-        APPEND_HIDDEN.plain,
+        APPEND_HIDDEN.log_only.postgres,
         IDS,
         RECORD,
         ROWS,

@@ -3,11 +3,13 @@
 use super::super::asking::{Ask, claim, row, rows, trust};
 use super::super::database::Values;
 use super::super::failure::Failure;
-use super::super::rows::{bound, exchange, limit as number_of, text, unsigned};
+use super::super::rows::{bound, limit as number_of, text, unsigned};
 use super::super::text::{Words, words};
 use super::statements::{
     LAST_TURN, NEWEST, OLDEST_LOOSE, OWNS, SAVED, SHOWN, UNOBSERVED, WATERMARK,
 };
+use crate::engine::Row as AnyRow;
+use crate::log::exchange;
 use crate::recollection::{
     Generation, MemoryId, MemoryOwner, Recollection, SavedMemory, ShownMemory, TurnsToRead,
     UnobservedTurn, Watermark, Which, exchange_within,
@@ -78,7 +80,7 @@ pub(super) async fn turns(
             break;
         }
         let exchange = if finished && !forgotten {
-            let exchange = exchange(row, &owner.session, root_agent)?;
+            let exchange = exchange(AnyRow::Postgres(row), 5, &owner.session, root_agent)?;
             Some(exchange_within(exchange, turns.text_bytes))
         } else {
             None

@@ -2,10 +2,11 @@
 
 use super::statements::{DELETE_GRANTS, HIDDEN_USER, SHOW, SHOW_APPROVALS};
 use crate::archive::{Intake, LogRow, SessionRecord, hidden_user, must_be_kept};
+use crate::engine::Durability;
+use crate::log::{self, statements::LOG_END};
 use crate::sqlite::SqliteEngine;
 use crate::sqlite::failure::Failure;
-use crate::sqlite::log;
-use crate::sqlite::statements::LOG_END;
+use crate::sqlite::now;
 use lango_core::{BoxFuture, NewSession, StoreError, UserId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -17,17 +18,22 @@ impl Intake for SqliteEngine {
                 user: UserId::new(hidden_user(&session.user)),
                 ..session
             };
-            self.writer
-                .change(move |connection| log::create(connection, &hidden))
-                .await
+            let create = move |connection: &mut Connection| {
+                now(connection, &hidden, |tx, session| {
+                    Box::pin(log::create(tx, session))
+                })
+            };
+            self.writer.change_on(Durability::Machine, create).await
         })
     }
 
     fn add(&self, rows: Vec<LogRow>) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(
-            self.writer
-                .change(move |connection| log::take_over(connection, &rows)),
-        )
+        let add = move |connection: &mut Connection| {
+            now(connection, &rows, |tx, rows| {
+                Box::pin(log::take_over(tx, rows))
+            })
+        };
+        Box::pin(self.writer.change_on(Durability::Machine, add))
     }
 
     fn finish(&self, session: SessionRecord) -> BoxFuture<'_, Result<u64, StoreError>> {
@@ -51,7 +57,7 @@ fn finish(connection: &Connection, session: &SessionRecord) -> Result<u64, Failu
         .into());
     }
     let end: Option<(i64, Vec<u8>)> = connection
-        .prepare_cached(LOG_END)?
+        .prepare_cached(LOG_END.sqlite)?
         .query_row([id], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     let (last, hash) = end.unwrap_or_default();

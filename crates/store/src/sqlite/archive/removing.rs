@@ -9,6 +9,7 @@ use super::statements::{
 };
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
 use crate::attachments;
+use crate::engine::Durability;
 use crate::sqlite::failure::Failure;
 use crate::sqlite::library::wipe_document;
 use crate::sqlite::rows::{bound, limit};
@@ -35,12 +36,15 @@ impl Removing for SqliteEngine {
 
     fn remove_some(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let session = session.clone();
-        Box::pin(self.writer.change_on(move |connection| {
-            connection.execute_batch(BEGIN_WIPING)?;
-            let removed = remove_some(connection, session.as_str());
-            connection.execute_batch(END_WIPING)?;
-            removed
-        }))
+        Box::pin(
+            self.writer
+                .change_on(Durability::Machine, move |connection| {
+                    connection.execute_batch(BEGIN_WIPING)?;
+                    let removed = remove_some(connection, session.as_str());
+                    connection.execute_batch(END_WIPING)?;
+                    removed
+                }),
+        )
     }
 
     fn hidden(

@@ -1,22 +1,16 @@
-//! Where logs end, as far as this copy knows.
+//! Where logs end, as far as this replica knows: an append to PostgreSQL need not ask for it then.
 
+use super::batch::End;
 use lango_core::SessionId;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many sessions' ends are remembered.
+/// Number of sessions whose ends are remembered.
 const REMEMBERED: usize = 4096;
 
-/// The end of a log: the last `seq`, and its hash.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct End {
-    pub seq: u64,
-    pub hash: Vec<u8>,
-}
-
-/// Where logs are known to end.
+/// The remembered ends.
 #[derive(Debug, Default)]
-pub(super) struct Ends(Mutex<HashMap<SessionId, End>>);
+pub(crate) struct Ends(Mutex<HashMap<SessionId, End>>);
 
 impl Ends {
     pub(super) fn remember(&self, session: &SessionId, end: End) {
@@ -27,7 +21,7 @@ impl Ends {
         ends.insert(session.clone(), end);
     }
 
-    /// Where a log was said to end; whoever asks is about to change that.
+    /// Takes the end of a log that is about to change.
     pub(super) fn take(&self, session: &SessionId) -> Option<End> {
         self.ends().remove(session)
     }

@@ -1,0 +1,121 @@
+//! The list of sessions, for people.
+
+use crate::approvals;
+use crate::engine::{Engine, Failure, Row, Sql, sql, values};
+use crate::log::statements::is_hidden;
+use crate::store::Store;
+use lango_core::{
+    ApprovalId, Approvals, BoxFuture, SessionCatalog, SessionId, SessionSummary, StoreError,
+    UnfinishedTurn, UserId,
+};
+
+impl SessionCatalog for Store {
+    fn list(
+        &self,
+        user: &UserId,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        self.engine
+            .read((user.clone(), limit), |tx, (user, limit)| {
+                Box::pin(async move { tx.query(SESSIONS, values![user, limit], summary).await })
+            })
+    }
+
+    fn find(
+        &self,
+        user: &UserId,
+        prefix: &str,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        let given = (user.clone(), prefix.to_owned(), limit);
+        self.engine.read(given, |tx, (user, prefix, limit)| {
+            Box::pin(async move {
+                tx.query(SESSIONS_WITH_PREFIX, values![user, prefix, limit], summary)
+                    .await
+            })
+        })
+    }
+
+    fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>> {
+        approvals::all(&self.engine, user)
+    }
+
+    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>> {
+        approvals::count_waiting(&self.engine, user)
+    }
+
+    fn unfinished(
+        &self,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<UnfinishedTurn>, StoreError>> {
+        let after = after.map_or_else(String::new, ToString::to_string);
+        let replica = match &self.engine {
+            Engine::Sqlite(_) => String::new(),
+            Engine::Postgres(postgres) => postgres.replica().to_owned(),
+        };
+        self.engine
+            .read((after, limit, replica), |tx, (after, limit, replica)| {
+                Box::pin(async move {
+                    tx.query(UNFINISHED, values![after, limit, replica], unfinished)
+                        .await
+                })
+            })
+    }
+
+    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>> {
+        approvals::revoke(&self.engine, user, grant)
+    }
+}
+
+fn summary(row: Row<'_>) -> Result<SessionSummary, Failure> {
+    Ok(SessionSummary {
+        // One whose bytes are not text must not hide the others.
+        id: SessionId::new(row.lossy(0)?),
+        user: UserId::new(row.lossy(1)?),
+        title: row.lossy(2)?.into_owned(),
+        created: row.get(3)?,
+        updated: row.get(4)?,
+        turns: row.get(5)?,
+    })
+}
+
+fn unfinished(row: Row<'_>) -> Result<UnfinishedTurn, Failure> {
+    Ok(UnfinishedTurn {
+        session: row.get(0)?,
+        user: row.get(1)?,
+        turn: row.get(2)?,
+        is_waiting: row.get(3)?,
+    })
+}
+
+/// A user's sessions, the one used last first.
+pub(crate) const SESSIONS: Sql = sql!(
+    r#"SELECT id, "user", title, created, updated,
+            (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
+       FROM sessions WHERE "user" = $1 ORDER BY updated DESC, id LIMIT $2"#
+);
+
+/// A user's sessions in a range of ids: from a prefix to the greatest id that begins with it.
+pub(crate) const SESSIONS_WITH_PREFIX: Sql = sql!(
+    r#"SELECT id, "user", title, created, updated,
+            (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
+       FROM sessions
+      WHERE "user" = $1 AND id >= $2 AND id <= $2 || /*sqlite char(1114111)*/ /*postgres chr(1114111)*/
+      ORDER BY id LIMIT $3"#
+);
+
+/// Turns without an outcome, in sessions after one, that no other replica than `$3` is at.
+pub(crate) const UNFINISHED: Sql = sql!(concat!(
+    r#"SELECT turns.session, sessions."user", turns.turn,
+            EXISTS (SELECT 1 FROM approvals
+                     WHERE approvals.session = turns.session AND approvals.turn = turns.turn
+                       AND approvals.pattern IS NULL)
+       FROM turns JOIN sessions ON sessions.id = turns.session
+      WHERE turns.finished = 0 AND turns.session > $1 AND $3::text IS NOT NULL AND NOT "#,
+    is_hidden!("sessions.\"user\""),
+    r#"/*postgres AND NOT EXISTS (SELECT FROM holds
+                         WHERE holds.session = turns.session AND holds.until > clock_timestamp()
+                           AND holds.holder <> $3)*/
+      ORDER BY turns.session LIMIT $2"#
+));

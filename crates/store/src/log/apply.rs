@@ -1,0 +1,105 @@
+//! Row changes in SQLite, statement by statement. PostgreSQL has them in the statement that appends.
+
+use super::statements::{
+    CONTINUE_TURN, DELETE_APPROVAL, END_REMOTE_TASK, GRANT, INSERT_APPROVAL, INSERT_REFERENCE,
+    INSERT_TURN, SET_REMOTE_THREAD, UPDATE_SESSION, USE_PUT,
+};
+use crate::engine::{Failure, Tx, values};
+use crate::projection::RowChanges;
+use lango_core::{SessionId, Text};
+
+/// Writes what follows from a batch that was just stored.
+pub(super) async fn apply(
+    tx: &mut Tx<'_>,
+    session: &SessionId,
+    changes: &RowChanges<'_>,
+) -> Result<(), Failure> {
+    apply_turns(tx, session, changes).await?;
+    apply_approvals(tx, session, changes).await?;
+    for row in &changes.threads {
+        let values = values![session, row.agent, row.context, row.task];
+        tx.execute(SET_REMOTE_THREAD, values).await?;
+    }
+    for agent in &changes.ended_threads {
+        tx.execute(END_REMOTE_TASK, values![session, agent]).await?;
+    }
+    for digest in &changes.attachments {
+        let values = values![session, digest];
+        let user: Option<Text> = tx
+            .query_opt(INSERT_REFERENCE, values, |row| row.get(0))
+            .await?;
+        // The first event of a session that refers to bytes uses up their oldest put.
+        if let Some(user) = user {
+            tx.execute(USE_PUT, values![user, digest]).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn apply_turns(
+    tx: &mut Tx<'_>,
+    session: &SessionId,
+    changes: &RowChanges<'_>,
+) -> Result<(), Failure> {
+    for row in &changes.continued {
+        let values = values![session, row.turn, row.delegation, row.answer, row.finished];
+        tx.execute(CONTINUE_TURN, values).await?;
+    }
+    let mut is_first = false;
+    for row in &changes.started {
+        let values = values![
+            session,
+            row.turn,
+            row.first_seq,
+            row.delegation,
+            row.answer,
+            row.finished
+        ];
+        let ordinal: Option<i64> = tx.query_opt(INSERT_TURN, values, |row| row.get(0)).await?;
+        is_first |= ordinal == Some(0);
+    }
+    let change = &changes.session;
+    let title = change.title.filter(|_| is_first);
+    let updated = change
+        .last_finished
+        .or(change.first_asked.filter(|_| is_first));
+    if updated.is_some() {
+        tx.execute(UPDATE_SESSION, values![session, updated, title])
+            .await?;
+    }
+    Ok(())
+}
+
+async fn apply_approvals(
+    tx: &mut Tx<'_>,
+    session: &SessionId,
+    changes: &RowChanges<'_>,
+) -> Result<(), Failure> {
+    for row in &changes.requested {
+        let values = values![
+            session,
+            row.id,
+            row.turn,
+            row.time,
+            row.request,
+            row.pattern,
+            row.folder
+        ];
+        tx.execute(INSERT_APPROVAL, values).await?;
+    }
+    for row in &changes.granted {
+        let values = values![
+            session,
+            row.id,
+            row.time,
+            row.pattern,
+            row.folder,
+            row.request
+        ];
+        tx.execute(GRANT, values).await?;
+    }
+    for id in &changes.answered {
+        tx.execute(DELETE_APPROVAL, values![session, id]).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! What a new turn has to know of a session: the end of the log and the exchanges of its history, read by key.
+
+use super::append::not_found;
+use super::batch::End;
+use crate::engine::{Failure, Row, Sql, Tx, sql, values};
+use crate::stored::{self, AnswerColumns, ExchangeColumns};
+use lango_core::{AgentName, Exchange, SessionHead, SessionId};
+use std::borrow::Cow;
+
+/// The head of a session and the end of its log.
+pub(super) async fn head(
+    tx: &mut Tx<'_>,
+    session: &SessionId,
+    root_agent: &AgentName,
+) -> Result<(SessionHead, End), Failure> {
+    let mut head = None;
+    let values = values![session, SessionHead::BLOCK];
+    let turns = tx.query(HEAD, values, |row| {
+        if head.is_none() {
+            head = Some(without_history(row)?);
+        }
+        turn(row, session, root_agent)
+    });
+    let mut turns: Vec<Turn> = turns.await?.into_iter().flatten().collect();
+    let (mut head, end) = head.ok_or_else(|| not_found(session))?;
+    turns.sort_by_key(|turn| turn.ordinal);
+    head.unfinished = turns.last().and_then(|turn| turn.unfinished);
+    head.exchanges = turns.into_iter().filter_map(|turn| turn.exchange).collect();
+    Ok((head, end))
+}
+
+/// A turn that is shown: an exchange if it has finished, or the `seq` that it started with.
+struct Turn {
+    ordinal: u64,
+    exchange: Option<Exchange>,
+    unfinished: Option<u64>,
+}
+
+fn without_history(row: Row<'_>) -> Result<(SessionHead, End), Failure> {
+    let end = End {
+        seq: row.get::<Option<u64>>(1)?.unwrap_or(0),
+        hash: row.get::<Option<_>>(2)?.unwrap_or_default(),
+    };
+    let head = SessionHead {
+        user: row.get(0)?,
+        next_seq: end.seq + 1,
+        turns: row.get::<Option<_>>(3)?.unwrap_or(0),
+        exchanges: Vec::new(),
+        unfinished: None,
+    };
+    Ok((head, end))
+}
+
+fn turn(
+    row: Row<'_>,
+    session: &SessionId,
+    root_agent: &AgentName,
+) -> Result<Option<Turn>, Failure> {
+    let Some(ordinal) = row.get(4)? else {
+        return Ok(None);
+    };
+    let is_finished: bool = row.get(7)?;
+    let exchange = is_finished.then(|| exchange(row, 5, session, root_agent));
+    Ok(Some(Turn {
+        ordinal,
+        exchange: exchange.transpose()?,
+        unfinished: (!is_finished).then(|| row.get(6)).transpose()?,
+    }))
+}
+
+/// The exchange of a turn that has finished, in nine columns from this one on, as [`HEAD`] has them from its sixth on.
+pub(crate) fn exchange(
+    row: Row<'_>,
+    first: usize,
+    session: &SessionId,
+    root_agent: &AgentName,
+) -> Result<Exchange, Failure> {
+    let first_seq = row.get(first + 1)?;
+    let answer_seq: Option<u64> = row.get(first + 4)?;
+    let text = |column: usize, seq| {
+        let text: Result<Option<Cow<'_, str>>, _> = row.get(first + column);
+        text.map_err(|failure| failure.in_event(session, seq))
+    };
+    let seq = answer_seq.unwrap_or(first_seq);
+    let (author, frame, body) = (text(5, seq)?, text(6, seq)?, text(7, seq)?);
+    let answer = match (answer_seq, &author, &frame, &body) {
+        (Some(seq), Some(author), Some(frame), Some(body)) => Some(AnswerColumns {
+            seq,
+            author,
+            frame,
+            body,
+        }),
+        _ => None,
+    };
+    let (question, delegation) = (text(3, first_seq)?, text(8, first_seq)?);
+    let columns = ExchangeColumns {
+        turn: &text(0, first_seq)?.unwrap_or_default(),
+        first_seq,
+        question: question.as_deref(),
+        answer,
+        delegation: delegation.as_deref(),
+    };
+    Ok(stored::exchange(&columns, session, root_agent)?)
+}
+
+/// Whose session it is, the end of its log, how many turns it has, and those from the block of `$2` turns before the last
+/// full one on, with their question, their answer and the delegation behind it.
+///
+/// Whatever PostgreSQL believes to know about the tables: the turns are the last of an index, in its order, and each event is
+/// looked up by its key. Left to itself it has been seen to read all turns and all events of a session.
+pub(super) const HEAD: Sql = sql!(
+    sqlite: r#"SELECT sessions.user,
+            (SELECT seq FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT 1),
+            (SELECT hash FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT 1),
+            (SELECT max(ordinal) + 1 FROM turns WHERE session = ?1),
+            shown.ordinal, shown.turn, shown.first_seq, shown.finished, question.body,
+            shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body
+       FROM sessions
+       LEFT JOIN turns AS shown ON shown.session = ?1 AND shown.ordinal >= max(0, ?2 *
+            ((SELECT ordinal + finished FROM turns WHERE session = ?1 ORDER BY ordinal DESC LIMIT 1) / ?2 - 1))
+       LEFT JOIN events AS question ON question.session = ?1 AND question.seq = shown.question_seq
+       LEFT JOIN events AS answer ON answer.session = ?1 AND answer.seq = shown.answer_seq
+       LEFT JOIN events AS delegation ON delegation.session = ?1 AND delegation.seq = shown.delegation_seq
+      WHERE sessions.id = ?1 AND substr(sessions.user, 1, 1) <> char(1)"#,
+    postgres: r#"SELECT sessions."user", log_end.seq, log_end.hash, last_turn.turns,
+            shown.ordinal, shown.turn, shown.first_seq, shown.finished, question.body,
+            shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body
+       FROM sessions
+       LEFT JOIN LATERAL (SELECT seq, hash FROM events WHERE events.session = sessions.id
+                           ORDER BY seq DESC LIMIT 1) AS log_end ON true
+       LEFT JOIN LATERAL (SELECT ordinal + 1 AS turns, ordinal + finished AS ended FROM turns
+                           WHERE turns.session = sessions.id
+                           ORDER BY ordinal DESC LIMIT 1) AS last_turn ON true
+       LEFT JOIN LATERAL (SELECT * FROM turns WHERE turns.session = sessions.id
+                           ORDER BY ordinal DESC LIMIT $2::bigint * 2) AS shown
+         ON shown.ordinal >= greatest(last_turn.ended / $2 - 1, 0) * $2
+       LEFT JOIN LATERAL (SELECT body FROM events
+                           WHERE events.session = shown.session AND events.seq = shown.question_seq
+                           LIMIT 1) AS question ON true
+       LEFT JOIN LATERAL (SELECT author, frame, body FROM events
+                           WHERE events.session = shown.session AND events.seq = shown.answer_seq
+                           LIMIT 1) AS answer ON true
+       LEFT JOIN LATERAL (SELECT body FROM events
+                           WHERE events.session = shown.session AND events.seq = shown.delegation_seq
+                           LIMIT 1) AS delegation ON true
+      WHERE sessions.id = $1 AND NOT starts_with(sessions."user", chr(1) || '1')"#,
+);

@@ -1,0 +1,118 @@
+//! How both databases go about the statements on sessions: each finds its rows by a key, so that none reads more because a
+//! session, or the list of sessions, grew long.
+
+use super::history::HEAD;
+use super::statements::*;
+use super::{EVENTS, REMOTE_THREAD, TURN_EVENTS};
+use crate::approvals::{APPROVALS, COUNT_WAITING, GRANTS, REVOKE};
+use crate::catalog::{SESSIONS, SESSIONS_WITH_PREFIX, UNFINISHED};
+use crate::engine::Sql;
+use crate::engine::plans::{ManyRows, sqlite_plan};
+
+const BOTH: [Sql; 18] = [
+    APPROVALS,
+    COUNT_WAITING,
+    EVENTS,
+    GRANTS,
+    HEAD,
+    HIDDEN_USER,
+    INSERT_SESSION,
+    IS_NEW,
+    IS_VISIBLE,
+    LOG_END,
+    PREVIOUS_HASH,
+    REMOTE_THREAD,
+    REVOKE,
+    SESSIONS,
+    SESSIONS_WITH_PREFIX,
+    TURN_EVENTS,
+    UNFINISHED,
+    REQUESTS,
+];
+
+const ONLY_SQLITE: [Sql; 11] = [
+    CONTINUE_TURN,
+    DELETE_APPROVAL,
+    END_REMOTE_TASK,
+    GRANT,
+    INSERT_APPROVAL,
+    INSERT_EVENT,
+    INSERT_REFERENCE,
+    INSERT_TURN,
+    SET_REMOTE_THREAD,
+    UPDATE_SESSION,
+    USE_PUT,
+];
+
+#[test]
+fn sqlite_scans_no_table_and_sorts_nothing() {
+    for statement in BOTH.into_iter().chain(ONLY_SQLITE) {
+        let plan = sqlite_plan(statement).replace("SCAN json_each", "");
+        assert!(
+            !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
+            "{plan}"
+        );
+    }
+    let plan = sqlite_plan(HEAD);
+    let by_key = "USING PRIMARY KEY (session=? AND seq=?)";
+    assert_eq!(plan.matches(by_key).count(), 3, "{plan}");
+    let turns = "SEARCH shown USING PRIMARY KEY (session=? AND ordinal>?)";
+    assert!(plan.contains(turns), "{plan}");
+}
+
+#[tokio::test]
+async fn postgresql_scans_no_table_and_sorts_nothing() {
+    let postgres = ManyRows::open("").await;
+    let appends = [APPEND_FREE.log_only, APPEND_LEASED.log_only];
+    for statement in BOTH.into_iter().chain(appends) {
+        let plan = postgres.plan(statement).await;
+        // All that a person is asked and granted is listed, so that putting it in order reads no more rows. Turns without an
+        // outcome are few, and in an index of their own.
+        let is_listed = [APPROVALS, UNFINISHED].map(|listed| listed.postgres);
+        let is_listed = is_listed.contains(&statement.postgres);
+        let sorts = plan.contains("Sort") && !is_listed;
+        let scans = plan.contains("Seq Scan") && statement.postgres != UNFINISHED.postgres;
+        assert!(!sorts && !scans, "{plan}");
+    }
+    for append in [APPEND_FREE, APPEND_LEASED] {
+        let plan = postgres.plan(append.with_changes).await;
+        assert!(!plan.contains("Seq Scan"), "{plan}");
+    }
+    let plan = postgres.plan(UNFINISHED).await;
+    assert!(plan.contains("using turns_unfinished on turns"), "{plan}");
+    // The history reads each of its events by its key, and of the turns the last ones in the order of their key.
+    let plan = postgres.plan(HEAD).await;
+    let by_key = "using events_pkey on events";
+    assert_eq!(plan.matches(by_key).count(), 4, "{plan}");
+    let last = "Backward using turns_pkey on turns";
+    assert_eq!(plan.matches(last).count(), 2, "{plan}");
+}
+
+/// A session with seven thousand turns, and nothing else: whatever is true of one of its rows is true of all.
+const ONE_LONG_SESSION: &str = r#"
+INSERT INTO sessions (id, "user", created, updated) VALUES ('s_1', 'u_1', 0, 0);
+INSERT INTO events (session, seq, turn, frame, time, body)
+SELECT 's_1', n, 't_' || (n - 1) / 3, '', n, repeat('x', 300) FROM generate_series(1, 21000) AS n;
+INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, answer_seq, finished)
+SELECT 's_1', n, 't_' || n, n * 3 + 1, n * 3 + 1, n * 3 + 2, 1 FROM generate_series(0, 6999) AS n;
+ANALYZE sessions, events, turns;
+SET plan_cache_mode = force_generic_plan"#;
+
+#[tokio::test]
+async fn a_turn_reads_events_and_turns_by_their_keys_even_where_there_is_but_one_session() {
+    let postgres = ManyRows::only(ONE_LONG_SESSION).await;
+    for statement in [
+        APPEND_FREE.log_only,
+        APPEND_FREE.with_changes,
+        APPEND_LEASED.log_only,
+        APPEND_LEASED.with_changes,
+        HEAD,
+        LOG_END,
+        PREVIOUS_HASH,
+        TURN_EVENTS,
+    ] {
+        let plan = postgres.plan(statement).await;
+        let scans = ["Seq Scan on events", "Seq Scan on turns"];
+        assert!(!scans.iter().any(|scan| plan.contains(scan)), "{plan}");
+    }
+}

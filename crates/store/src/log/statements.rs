@@ -1,0 +1,261 @@
+//! The statements that write sessions and logs.
+//!
+//! PostgreSQL appends with one statement. It locks the row that says who owns the session, so that no other replica can take
+//! the session over between its check and its commit, and writes only if the log ends where the batch begins. A batch
+//! that changes nothing but the log is sent in a shorter form.
+
+use crate::engine::{Sql, sql};
+
+/// Whether a session is hidden, in terms of its `"user"`: see [`hidden_user`](crate::archive::hidden_user).
+macro_rules! is_hidden {
+    ($user:literal) => {
+        concat!(
+            "(/*sqlite substr(",
+            $user,
+            ", 1, 1) = char(1)*/ /*postgres starts_with(",
+            $user,
+            ", chr(1) || '1')*/)"
+        )
+    };
+}
+pub(crate) use is_hidden;
+
+/// A new session.
+pub(super) const INSERT_SESSION: Sql = sql!(
+    r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING"#
+);
+
+/// Whether a session is as it was created, by this user and at this time.
+pub(super) const IS_NEW: Sql = sql!(
+    r#"SELECT 1 FROM sessions
+      WHERE id = $1 AND "user" = $2 AND created = $3 AND NOT EXISTS (SELECT 1 FROM events WHERE session = $1)"#
+);
+
+/// Whether there is such a session, and it is not hidden.
+pub(super) const IS_VISIBLE: Sql = sql!(concat!(
+    "SELECT 1 FROM sessions WHERE id = $1 AND NOT ",
+    is_hidden!("\"user\"")
+));
+
+/// Whose a hidden session is.
+pub(crate) const HIDDEN_USER: Sql = sql!(concat!(
+    r#"SELECT substr("user", /*sqlite 2*/ /*postgres 3*/) FROM sessions WHERE id = $1 AND "#,
+    is_hidden!("\"user\"")
+));
+
+/// The last event of a log.
+pub(crate) const LOG_END: Sql =
+    sql!("SELECT seq, hash FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1");
+
+pub(super) const PREVIOUS_HASH: Sql =
+    sql!("SELECT hash FROM events WHERE session = $1 AND seq = $2");
+
+/// What was asked for.
+pub(super) const REQUESTS: Sql = sql!(
+    "SELECT id, request FROM approvals WHERE session = $1
+        AND id /*postgres = ANY ($2::text[])*/ /*sqlite IN (SELECT value FROM json_each($2))*/"
+);
+
+/// One event.
+pub(super) const INSERT_EVENT: Sql = sql!(
+    "INSERT INTO events (session, seq, turn, frame, time, body, author, hash)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+);
+
+/// What happens to the last turn, if it has this id.
+pub(super) const CONTINUE_TURN: Sql = sql!(
+    "UPDATE turns SET delegation_seq = coalesce($3, delegation_seq),
+            answer_seq = CASE $5 WHEN 1 THEN $4 ELSE answer_seq END, finished = max($5, finished)
+      WHERE session = $1 AND turn = $2 AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = $1)"
+);
+
+/// A turn starts; gives its ordinal.
+pub(super) const INSERT_TURN: Sql = sql!(
+    "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
+     VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE session = $1), $2, $3, $3, $4, $5, $6)
+     RETURNING ordinal"
+);
+
+/// What the first question and the end of every turn leave on the session.
+pub(super) const UPDATE_SESSION: Sql =
+    sql!("UPDATE sessions SET updated = $2, title = coalesce($3, title) WHERE id = $1");
+
+/// A call waits for a person, or was granted at once.
+pub(super) const INSERT_APPROVAL: Sql = sql!(
+    r#"INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
+     SELECT $1, $2, "user", $3, $4, $5, $6, $7 FROM sessions WHERE id = $1"#
+);
+
+/// It was answered for later calls.
+pub(super) const GRANT: Sql = sql!(
+    "UPDATE approvals SET time = $3, pattern = $4, folder = $5, request = $6 WHERE session = $1 AND id = $2"
+);
+
+/// It was answered for itself alone.
+pub(super) const DELETE_APPROVAL: Sql =
+    sql!("DELETE FROM approvals WHERE session = $1 AND id = $2");
+
+/// Notes where a conversation with a remote agent stands.
+pub(super) const SET_REMOTE_THREAD: Sql = sql!(
+    "INSERT INTO remote_threads (session, agent, context, task) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task"
+);
+
+/// Notes that the task is over, and the conversation is not.
+pub(super) const END_REMOTE_TASK: Sql =
+    sql!("UPDATE remote_threads SET task = NULL WHERE session = $1 AND agent = $2");
+
+/// Refers to bytes from a session, hidden or not; returns its user if it did not before.
+pub(super) const INSERT_REFERENCE: Sql = sql!(
+    "INSERT INTO attachment_references (session, digest, \"user\")
+     SELECT id, $2, CASE substr(\"user\", 1, 1) WHEN char(1) THEN substr(\"user\", 2) ELSE \"user\" END
+       FROM sessions WHERE id = $1
+         ON CONFLICT DO NOTHING RETURNING \"user\""
+);
+
+/// Uses up the oldest put of bytes.
+pub(super) const USE_PUT: Sql = sql!(
+    r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time =
+        (SELECT min(time) FROM attachment_puts WHERE "user" = $1 AND digest = $2)"#
+);
+
+/// PostgreSQL's append in its two forms. `$1` is the session, `$3` the first `seq`, `$4` the hash before it, and `$5` to `$10`
+/// are the columns of the events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Append {
+    /// Of a batch that changes no other rows.
+    pub log_only: Sql,
+    /// Of a batch with the [`RowChanges`](crate::projection::RowChanges) in `$11`.
+    pub with_changes: Sql,
+}
+
+/// Both forms of an append that begins with a guard.
+macro_rules! append {
+    ($guard:literal) => {
+        Append {
+            log_only: sql!(sqlite: "", postgres: concat!($guard, written!(), found!())),
+            with_changes: sql!(sqlite: "", postgres: concat!($guard, written!(), changed!(), found!())),
+        }
+    };
+}
+
+/// The rows of the log, once the session is known to be ours.
+macro_rules! written {
+    () => {
+        r#"
+     log_end AS MATERIALIZED (
+        SELECT seq, hash FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1),
+     may AS MATERIALIZED (
+        SELECT sessions."user" AS owner,
+               coalesce((SELECT max(ordinal) + 1 FROM turns WHERE session = $1), 0) AS turns
+          FROM guard, sessions
+         WHERE sessions.id = $1
+           AND coalesce((SELECT seq FROM log_end), 0) + 1 = $3
+           AND coalesce((SELECT hash FROM log_end), '') = $4),
+     written AS (
+        INSERT INTO events (session, seq, turn, frame, author, time, body, hash)
+        SELECT $1, $3 + event.place - 1, event.turn, event.frame, event.author, event.time, event.body, event.hash
+          FROM may, unnest($5::text[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::bytea[])
+               WITH ORDINALITY AS event (turn, frame, author, time, body, hash, place)
+        RETURNING 1)"#
+    };
+}
+
+/// The rows of other tables.
+macro_rules! changed {
+    () => {
+        r#",
+     started AS (
+        INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
+        SELECT $1, may.turns + new.place, new.turn, new.first_seq, new.first_seq, new.delegation, new.answer, new.finished
+          FROM may, jsonb_to_recordset($11::jsonb -> 'started')
+               AS new (place bigint, turn text, first_seq bigint, delegation bigint, answer bigint, finished bigint)),
+     continued AS (
+        UPDATE turns
+           SET delegation_seq = coalesce(more.delegation, turns.delegation_seq),
+               answer_seq = CASE more.finished WHEN 1 THEN more.answer ELSE turns.answer_seq END,
+               finished = greatest(more.finished, turns.finished)
+          FROM may, jsonb_to_recordset($11 -> 'continued')
+               AS more (turn text, delegation bigint, answer bigint, finished bigint)
+         WHERE turns.session = $1 AND turns.ordinal = may.turns - 1 AND turns.turn = more.turn),
+     used AS (
+        UPDATE sessions
+           SET updated = coalesce(change.last_finished, CASE may.turns WHEN 0 THEN change.first_asked END, updated),
+               title = coalesce(CASE may.turns WHEN 0 THEN change.title END, sessions.title)
+          FROM may, jsonb_to_record($11 -> 'session') AS change (title text, first_asked bigint, last_finished bigint)
+         WHERE id = $1 AND (change.last_finished IS NOT NULL OR may.turns = 0 AND change.first_asked IS NOT NULL)),
+     requested AS (
+        INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
+        SELECT $1, ask.id, may.owner, ask.turn, ask.time, ask.request, ask.pattern, ask.folder
+          FROM may, jsonb_to_recordset($11 -> 'requested')
+               AS ask (id text, turn text, time bigint, request text, pattern text, folder text)),
+     granted AS (
+        UPDATE approvals
+           SET time = yes.time, pattern = yes.pattern, folder = yes.folder, request = yes.request
+          FROM may, jsonb_to_recordset($11 -> 'granted')
+               AS yes (id text, time bigint, pattern text, folder text, request text)
+         WHERE approvals.session = $1 AND approvals.id = yes.id),
+     answered AS (
+        DELETE FROM approvals USING may, jsonb_array_elements_text($11 -> 'answered') AS answer (id)
+         WHERE approvals.session = $1 AND approvals.id = answer.id),
+     called AS (
+        INSERT INTO remote_threads (session, agent, context, task)
+        SELECT $1, remote.agent, remote.context, remote.task
+          FROM may, jsonb_to_recordset($11 -> 'threads') AS remote (agent text, context text, task text)
+            ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task),
+     returned AS (
+        UPDATE remote_threads SET task = NULL
+          FROM may, jsonb_array_elements_text($11 -> 'ended_threads') AS ended (agent)
+         WHERE remote_threads.session = $1 AND remote_threads.agent = ended.agent),
+     referred AS (
+        INSERT INTO attachment_references (session, digest, "user")
+        SELECT $1, file.digest,
+               CASE WHEN starts_with(may.owner, chr(1) || '1') THEN substr(may.owner, 3) ELSE may.owner END
+          FROM may, jsonb_array_elements_text($11 -> 'attachments') AS file (digest)
+            ON CONFLICT (session, digest) DO NOTHING
+        RETURNING "user", digest),
+     used_up AS (
+        DELETE FROM attachment_puts AS put USING referred
+         WHERE put."user" = referred."user" AND put.digest = referred.digest
+           AND put.time = (SELECT min(time) FROM attachment_puts AS oldest
+                            WHERE oldest."user" = referred."user" AND oldest.digest = referred.digest))"#
+    };
+}
+
+/// What an append answers.
+macro_rules! found {
+    () => {
+        r#"
+     SELECT EXISTS (SELECT FROM sessions WHERE id = $1),
+            EXISTS (SELECT FROM guard),
+            (SELECT seq FROM log_end),
+            (SELECT count(*) FROM written),
+            (SELECT hash FROM events WHERE session = $1 AND seq = $3 + cardinality($10::bytea[]) - 1)"#
+    };
+}
+
+/// An append by the owner of the session: `$2` is the fence of its lease.
+pub(crate) const APPEND_LEASED: Append = append!(
+    r#"WITH guard AS MATERIALIZED (
+        SELECT 1 FROM holds
+         WHERE session = $1 AND fence = $2 AND until > clock_timestamp()
+           AND NOT EXISTS (SELECT FROM sessions WHERE id = $1 AND starts_with("user", chr(1) || '1'))
+           FOR NO KEY UPDATE),"#
+);
+
+/// An append to a session that no other replica owns: `$2` is this replica.
+pub(crate) const APPEND_FREE: Append = append!(
+    r#"WITH guard AS (
+        INSERT INTO holds (session, holder, fence, until)
+        SELECT id, $2, 0, '-infinity' FROM sessions WHERE id = $1 AND NOT starts_with("user", chr(1) || '1')
+            ON CONFLICT (session) DO UPDATE SET fence = holds.fence
+         WHERE holds.until <= clock_timestamp() OR holds.holder = excluded.holder
+        RETURNING 1),"#
+);
+
+/// An append to a session that is hidden: `$2` says nothing.
+pub(crate) const APPEND_HIDDEN: Append = append!(
+    r#"WITH guard AS MATERIALIZED (
+        SELECT $2::bigint FROM sessions
+         WHERE id = $1 AND starts_with("user", chr(1) || '1') FOR NO KEY UPDATE),"#
+);

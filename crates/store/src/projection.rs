@@ -1,0 +1,394 @@
+//! What follows from a batch of events on the tables beside the log.
+//!
+//! [`RowChanges::of`] is pure: it reads events and gives rows. Events of one batch that act on each other (a turn that starts
+//! and ends, a request that is answered) are joined into their last state, so that the rows can be written in any order,
+//! and in one statement that does not see what it writes itself.
+
+use crate::engine::text::Words;
+use crate::engine::{Failure, stored};
+use crate::title::title_of;
+use lango_core::{ApprovalRequest, Event, EventBody, Text};
+use serde::Serialize;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// The rows that a batch of events of one session changes.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(crate) struct RowChanges<'a> {
+    /// Turns that start here, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub started: Vec<TurnRow<'a>>,
+    /// What happens to the turn that was the last one before, if it has this id.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub continued: Vec<TurnRow<'a>>,
+    pub session: SessionChange<'a>,
+    /// Requests that wait, or were answered for later calls at once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requested: Vec<RequestRow<'a>>,
+    /// Earlier requests that were answered for later calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub granted: Vec<GrantRow<'a>>,
+    /// Earlier requests that were answered for themselves alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answered: Vec<Words<'a>>,
+    /// Where conversations with remote agents stand.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadRow<'a>>,
+    /// Remote agents whose earlier task is over.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ended_threads: Vec<Words<'a>>,
+    /// The digests that events refer to, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Words<'a>>,
+}
+
+/// A row of `turns`.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct TurnRow<'a> {
+    /// Its place among the turns that start in the batch.
+    pub place: usize,
+    pub turn: Words<'a>,
+    pub first_seq: i64,
+    pub delegation: Option<i64>,
+    pub answer: Option<i64>,
+    pub finished: i64,
+}
+
+/// What changes of a row of `sessions`.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(crate) struct SessionChange<'a> {
+    /// The title, if the first turn that starts here is the session's first, and when that was asked.
+    pub title: Option<Words<'a>>,
+    pub first_asked: Option<i64>,
+    /// When a turn last ended here.
+    pub last_finished: Option<i64>,
+}
+
+/// A row of `approvals` to insert.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct RequestRow<'a> {
+    pub id: Words<'a>,
+    pub turn: Words<'a>,
+    pub time: i64,
+    pub request: String,
+    pub pattern: Option<Words<'a>>,
+    pub folder: Option<Words<'a>>,
+    #[serde(skip)]
+    asked: &'a ApprovalRequest,
+}
+
+/// A row of `approvals` to change.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct GrantRow<'a> {
+    pub id: Words<'a>,
+    pub time: i64,
+    pub pattern: Words<'a>,
+    pub folder: Option<Words<'a>>,
+    /// What was asked for, as it is stored from now on; the log reads it from the database: see [`without_arguments`].
+    pub request: String,
+}
+
+/// A row of `remote_threads`.
+#[derive(Debug, PartialEq, Serialize)]
+pub(crate) struct ThreadRow<'a> {
+    pub agent: Words<'a>,
+    pub context: Words<'a>,
+    pub task: Option<Words<'a>>,
+}
+
+impl<'a> RowChanges<'a> {
+    /// What a batch of one session changes.
+    pub(crate) fn of(events: &'a [Event]) -> Result<Self, Failure> {
+        let mut changes = Self::default();
+        for event in events {
+            changes.add(event)?;
+        }
+        Ok(changes)
+    }
+
+    /// Whether only the log changes.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, event: &'a Event) -> Result<(), Failure> {
+        let (seq, time) = (stored(event.seq)?, stored(event.time.0)?);
+        for attachment in event.body.attachments() {
+            let digest = Words(&attachment.digest);
+            if !self.attachments.contains(&digest) {
+                self.attachments.push(digest);
+            }
+        }
+        match &event.body {
+            EventBody::UserMessage { text, .. } => self.start_turn(event, text, (seq, time)),
+            EventBody::AgentDelegated { finish: true, .. } => {
+                if let Some(turn) = self.turn(event, seq) {
+                    turn.delegation = Some(seq);
+                }
+            }
+            EventBody::TurnFinished { answer, .. } => {
+                let answer = answer.map(stored).transpose()?;
+                if let Some(turn) = self.turn(event, seq) {
+                    (turn.answer, turn.finished) = (answer, 1);
+                }
+                self.session.last_finished = Some(time);
+            }
+            EventBody::ApprovalRequested(request) => self.requested.push(RequestRow {
+                id: Words(request.id.as_str()),
+                turn: Words(event.turn.as_str()),
+                time,
+                request: json(request)?,
+                pattern: None,
+                folder: None,
+                asked: request,
+            }),
+            EventBody::ApprovalAnswered {
+                request, answer, ..
+            } => self.answer(request.as_str(), answer.grant(), time)?,
+            EventBody::RemoteAccepted { thread }
+            | EventBody::RemoteReturned {
+                thread: Some(thread),
+                ..
+            } => {
+                let agent = Words(event.author.as_str());
+                self.threads.retain(|row| row.agent != agent);
+                self.ended_threads.retain(|ended| *ended != agent);
+                self.threads.push(ThreadRow {
+                    agent,
+                    context: Words(&thread.context),
+                    task: thread.task.as_deref().map(Words),
+                });
+            }
+            EventBody::RemoteReturned { thread: None, .. } => {
+                let agent = Words(event.author.as_str());
+                match self.threads.iter_mut().find(|row| row.agent == agent) {
+                    Some(row) => row.task = None,
+                    None => self.ended_threads.push(agent),
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn start_turn(&mut self, event: &'a Event, text: &'a str, (seq, time): (i64, i64)) {
+        if self.started.is_empty() {
+            self.session.title = Some(Words(title_of(text)));
+            self.session.first_asked = Some(time);
+        }
+        let place = self.started.len();
+        self.started.push(TurnRow::new(event, seq, place));
+    }
+
+    /// The row that an event of a turn acts on: the last turn that started here, or else the last one before, if it is theirs.
+    fn turn(&mut self, event: &'a Event, seq: i64) -> Option<&mut TurnRow<'a>> {
+        let turn = Words(event.turn.as_str());
+        if let Some(last) = self.started.last_mut() {
+            return (last.turn == turn).then_some(last);
+        }
+        let known = self.continued.iter().position(|row| row.turn == turn);
+        let at = known.unwrap_or_else(|| {
+            self.continued.push(TurnRow::new(event, seq, 0));
+            self.continued.len() - 1
+        });
+        self.continued.get_mut(at)
+    }
+
+    fn answer(
+        &mut self,
+        id: &'a str,
+        grant: Option<(&'a Text, Option<&'a Text>)>,
+        time: i64,
+    ) -> Result<(), Failure> {
+        let id = Words(id);
+        let at = self.requested.iter().position(|row| row.id == id);
+        let folder_of = |folder: Option<&'a Text>| folder.map(|folder| Words(folder));
+        match (at, grant) {
+            (Some(at), None) => {
+                self.requested.remove(at);
+            }
+            (Some(at), Some((pattern, folder))) => {
+                let row = &mut self.requested[at];
+                row.request = without_arguments(row.asked.clone())?;
+                row.time = time;
+                row.pattern = Some(Words(pattern));
+                row.folder = folder_of(folder);
+            }
+            (None, None) => self.answered.push(id),
+            (None, Some((pattern, folder))) => self.granted.push(GrantRow {
+                id,
+                time,
+                pattern: Words(pattern),
+                folder: folder_of(folder),
+                request: String::new(),
+            }),
+        }
+        Ok(())
+    }
+}
+
+impl<'a> TurnRow<'a> {
+    fn new(event: &'a Event, seq: i64, place: usize) -> Self {
+        Self {
+            place,
+            turn: Words(event.turn.as_str()),
+            first_seq: seq,
+            delegation: None,
+            answer: None,
+            finished: 0,
+        }
+    }
+}
+
+/// A request as it is stored once it is granted for later calls: what it was about in particular is in the log.
+pub(crate) fn without_arguments(mut request: ApprovalRequest) -> Result<String, Failure> {
+    request.arguments = Arc::new(Value::Null);
+    json(&request)
+}
+
+fn json(request: &ApprovalRequest) -> Result<String, Failure> {
+    serde_json::to_string(request).map_err(|error| Failure::other(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lango_core::{Answer, RemoteThread, SessionId};
+    use lango_testkit::session_store_contract::{Sketch, attachment};
+
+    const ROOT: &str = "sketch-root";
+
+    fn sketch() -> Sketch {
+        Sketch::of(&SessionId::from("s_1"))
+    }
+
+    fn turn(place: usize, turn: &str, first_seq: i64) -> TurnRow<'_> {
+        TurnRow {
+            place,
+            turn: Words(turn),
+            first_seq,
+            delegation: None,
+            answer: None,
+            finished: 0,
+        }
+    }
+
+    #[test]
+    fn events_within_a_turn_change_only_the_log() {
+        let events = sketch().say(ROOT, "", "one").batch();
+        assert!(RowChanges::of(&events).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_turn_that_starts_and_ends_is_one_row_and_names_the_session() {
+        let events = sketch()
+            .ask("first\nsecond")
+            .delegate("c_1", "poet", "write", true)
+            .say("poet", "c_1", "done")
+            .finish()
+            .ask("again")
+            .batch();
+        let changes = RowChanges::of(&events).unwrap();
+        let finished = TurnRow {
+            delegation: Some(2),
+            answer: Some(3),
+            finished: 1,
+            ..turn(0, "t_1", 1)
+        };
+        assert_eq!(changes.started, [finished, turn(1, "t_5", 5)]);
+        assert!(changes.continued.is_empty());
+        let session = SessionChange {
+            title: Some(Words("first")),
+            first_asked: Some(1001),
+            last_finished: Some(1004),
+        };
+        assert_eq!(changes.session, session);
+    }
+
+    #[test]
+    fn a_turn_that_started_before_is_continued() {
+        let mut sketch = sketch().ask("one");
+        sketch.batch();
+        let events = sketch.say(ROOT, "", "1").finish().batch();
+        let changes = RowChanges::of(&events).unwrap();
+        let finished = TurnRow {
+            answer: Some(2),
+            finished: 1,
+            ..turn(0, "t_1", 3)
+        };
+        assert_eq!(changes.continued, [finished]);
+        assert!(changes.started.is_empty());
+    }
+
+    #[test]
+    fn a_request_that_is_answered_at_once_is_gone_or_granted_without_its_arguments() {
+        let pattern = Some(Text::from("*"));
+        let always = Answer::Always {
+            pattern: "*".into(),
+            folder: "/x".into(),
+        };
+        let events = sketch()
+            .request("p_1", pattern.clone())
+            .request("p_2", pattern.clone())
+            .request("p_3", pattern)
+            .answer("p_1", Answer::Once)
+            .answer("p_2", always.clone())
+            .answer("p_0", always)
+            .answer("p_00", Answer::Once)
+            .batch();
+        let changes = RowChanges::of(&events).unwrap();
+        let [granted, waiting] = &changes.requested[..] else {
+            panic!("{changes:?}");
+        };
+        assert_eq!((granted.id, granted.time), (Words("p_2"), 1005));
+        assert_eq!(granted.pattern, Some(Words("*")));
+        assert!(!granted.request.contains("content"));
+        assert_eq!((waiting.id, waiting.pattern), (Words("p_3"), None));
+        assert!(waiting.request.contains("content"));
+        assert_eq!(changes.granted[0].id, Words("p_0"));
+        assert_eq!(changes.answered, [Words("p_00")]);
+    }
+
+    #[test]
+    fn of_a_conversation_with_a_remote_agent_the_last_state_counts() {
+        let thread = |task: Option<&str>| RemoteThread {
+            context: "c".into(),
+            task: task.map(Into::into),
+        };
+        let accepted = |task| EventBody::RemoteAccepted {
+            thread: thread(task),
+        };
+        let events = sketch()
+            .add("one", "", accepted(Some("k_1")))
+            .add("one", "", accepted(Some("k_2")))
+            .add("two", "", accepted(None))
+            .batch();
+        let changes = RowChanges::of(&events).unwrap();
+        let tasks: Vec<_> = changes
+            .threads
+            .iter()
+            .map(|row| (row.agent, row.task))
+            .collect();
+        let expected = [(Words("one"), Some(Words("k_2"))), (Words("two"), None)];
+        assert_eq!(tasks, expected);
+    }
+
+    #[test]
+    fn a_file_that_is_referred_to_twice_is_one_reference() {
+        let file = attachment("a.txt", "d_1", 1);
+        let events = sketch().ask("one").attach(&file).ask("two").attach(&file);
+        let events = events.clone().batch();
+        let changes = RowChanges::of(&events).unwrap();
+        assert_eq!(changes.attachments, [Words("d_1")]);
+    }
+
+    #[test]
+    fn text_with_nul_is_written_as_postgresql_can_store_it() {
+        let events = sketch().ask("a\0b").batch();
+        let json = serde_json::to_string(&RowChanges::of(&events).unwrap()).unwrap();
+        assert!(
+            !json.contains("u0000") && json.contains("a\\u00010b"),
+            "{json}"
+        );
+    }
+}

@@ -128,6 +128,13 @@ fn authenticated(owner: &UserId, body: &[u8]) -> Vec<u8> {
     bytes.into_bytes()
 }
 
+/// A vault at one revision. Every change raises the revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VaultVersion {
+    id: [u8; 16],
+    revision: u64,
+}
+
 /// A vault as read from the store, not yet authenticated.
 #[derive(Debug, Clone)]
 pub struct SealedVault {
@@ -201,6 +208,14 @@ impl SealedVault {
     /// Returns the random id of the vault.
     pub fn id(&self) -> [u8; 16] {
         self.head.vault.id
+    }
+
+    /// Returns the version, unauthenticated.
+    pub fn version(&self) -> VaultVersion {
+        VaultVersion {
+            id: self.head.vault.id,
+            revision: self.head.revision,
+        }
     }
 
     /// Returns the unlock methods, unauthenticated.

@@ -7,6 +7,7 @@ use crate::value::SecretValue;
 use lango_core::{Effect, Risk, Subject, Trust, UserId};
 use serde_json::json;
 use std::sync::Mutex;
+use std::time::Duration;
 
 #[derive(Debug)]
 struct OneSecret {
@@ -34,6 +35,10 @@ impl SecretSource for OneSecret {
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         let value = Arc::new(SecretValue::new("hunter22"));
         Box::pin(std::future::ready(Ok(value)))
+    }
+
+    fn load_masks<'a>(&'a self, _: &'a UserId, _: Duration) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     fn log_blocked<'a>(

@@ -73,7 +73,7 @@ pub enum SecretsCommand {
         #[arg(long)]
         master: bool,
         /// With --master: remove this unlock method instead. May be repeated.
-        #[arg(long, value_name = "ID", requires = "master")]
+        #[arg(long, value_name = "ID", requires = "master", conflicts_with = "name")]
         without: Vec<u16>,
         /// How long the new value is used: a time such as 90d, the last day (UTC) such as 2027-01-31, or never to expire. If
         /// nothing is said it lives as long as the value before did.

@@ -189,7 +189,9 @@ impl Token {
         Ok(match in_vault {
             Some(text) => Self {
                 text,
-                place: format!("in the vault, as {SERVER_TOKEN}"),
+                place: format!(
+                    "in the vault, as {SERVER_TOKEN}; `lango secrets rotate {SERVER_TOKEN}` sets one that you know"
+                ),
             },
             None => Self {
                 text: server_token(&file)?,

@@ -68,7 +68,9 @@ pub(super) fn name_vault(error: &VaultError, vault: &str) -> Option<String> {
         VaultError::Changed { detail } => {
             format!("the {vault} was changed outside lango: {detail}")
         }
-        VaultError::LastMethod => format!("this is the only way to unlock the {vault}"),
+        VaultError::LastMethod => {
+            format!("this would leave no way to unlock the {vault}: one unlock method must remain")
+        }
         _ => return None,
     })
 }
@@ -142,6 +144,12 @@ impl From<VaultError> for Failure {
                 Exit::Usage,
                 Some(
                     "store the value without line breaks, or let a program have it: `lango secrets bind NAME --program PROGRAM --env VARIABLE`",
+                ),
+            ),
+            VaultError::UnfitForBinding { .. } => (
+                Exit::Usage,
+                Some(
+                    "store the value as text, for instance in base64, if what uses it can decode it",
                 ),
             ),
             VaultError::NotBound { .. }

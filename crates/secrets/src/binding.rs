@@ -241,7 +241,7 @@ impl Binding {
         Ok(Self {
             tool: tool_name(tool)?,
             target: BindingTarget::Program {
-                program: checked(program, "a program", is_plain)?,
+                program: checked(program, "a program; give it without a path", is_plain)?,
                 variable: variable_name(variable)?,
             },
         })

@@ -63,7 +63,8 @@ impl Locked {
                     "`{command} unlock` at a terminal, or set {variable} for scripts and servers"
                 ),
                 MethodKind::KeyFile if self.has_key_file_setting => {
-                    "put the key file of this vault where `vault.keyFile` says".to_owned()
+                    "put the key file of this vault, readable by you alone, where `vault.keyFile` says"
+                        .to_owned()
                 }
                 MethodKind::KeyFile => {
                     "set `vault.keyFile` to the key file of this vault".to_owned()

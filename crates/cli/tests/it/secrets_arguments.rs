@@ -99,3 +99,28 @@ fn a_token_of_the_server_in_the_vault_is_long_and_its_place_is_named() {
         .run(&["serve", "--port", "0"])
         .refused(3, &["the token of the server is in the vault", "is locked"]);
 }
+
+#[test]
+fn mistakes_in_commands_are_named_with_a_next_step_that_fits() {
+    let lango = Lango::new();
+    set(&lango, "A", "one\ntwo").ok();
+    let secrets = |words: &[&str]| run(&lango, &[&["secrets"], words].concat());
+    let words = ["bind", "A", "--tool", "mcp:none/foo", "--field", "pw"];
+    secrets(&words).refused(2, &["there is no MCP server `none`"]);
+    let bind = |words: &[&str]| secrets(&[&["bind", "A"], words].concat());
+    bind(&["--program", "/usr/bin/aws"]).refused(2, &["without a path"]);
+    bind(&["--host", "example.com"]).refused(2, &["secrets bind A --program"]);
+    secrets(&["rm", "a b"]).refused(2, &["a name such as"]);
+    secrets(&["set", "B"]).refused(2, &["secrets set B"]);
+    secrets(&["set", "B", "--expires", "2020-01-01"]).refused(2, &["is over", "next: give"]);
+    let ran = secrets(&["unbind", "A", "x"]).exits(2);
+    assert!(
+        ran.stderr.contains("not the number of a binding"),
+        "{ran:#?}"
+    );
+    let words = ["methods", "add", "--key-file", "/nonexistent/x.key"];
+    secrets(&words).refused(3, &["a folder that exists"]);
+    let zero = "0".repeat(64);
+    let words = ["payments", "wallet", "import"];
+    with_passphrase(&lango, PASSPHRASE, &words, zero.as_bytes()).refused(3, &["the number is 0"]);
+}

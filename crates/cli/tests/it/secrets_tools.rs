@@ -253,3 +253,15 @@ fn without_a_terminal_the_result_says_what_the_user_can_do() {
         sent(&provider)
     );
 }
+
+#[test]
+fn a_list_of_names_in_a_script_warns_of_no_secret_that_was_not_used() {
+    let lango = Lango::new();
+    set(&lango, "OTHER", "a long value").ok();
+    let provider = model(vec![call("secrets_list", json!({}))]);
+    let words = words(&provider);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ran = lango.run(&words).ok();
+    assert!(sent(&provider).contains("OTHER"));
+    assert!(!ran.stderr.contains("a secret was not used"), "{ran:#?}");
+}

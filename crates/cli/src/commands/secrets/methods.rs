@@ -277,7 +277,12 @@ fn refuse_visible(secrets: &Secrets, path: &Path) -> Result<(), Failure> {
 }
 
 fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
-    Ok(UnlockSecret::KeyFile(key_file::create(path)?))
+    let key = key_file::create(path).map_err(|error| match error {
+        VaultError::System(message) => Failure::new(Exit::Config, message)
+            .next("name a path in a folder that exists and that you can write to"),
+        error => error.into(),
+    })?;
+    Ok(UnlockSecret::KeyFile(key))
 }
 
 /// Prints how to use the new methods and not lose them.

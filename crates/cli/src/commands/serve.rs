@@ -117,13 +117,8 @@ async fn locked_vaults(app: &App) -> Vec<String> {
         lines.push(match app.vaults.locked_vault(&user).await {
             Ok(None) => continue,
             Ok(Some(locked)) => {
-                let problems = locked.problems.iter();
-                let problems: String = problems.map(|problem| format!(" ({problem})")).collect();
-                format!(
-                    "vault   the {} is locked{problems}: {effects} until then; to unlock it: {}",
-                    locked.name(),
-                    locked.next_step()
-                )
+                let (status, next) = (locked.status(), locked.next_step());
+                format!("vault   {status}; {effects} until it is unlocked: {next}")
             }
             Err(failure) => format!("vault   {}: {effects}", failure.message()),
         });

@@ -98,6 +98,11 @@ fn a_token_of_the_server_in_the_vault_is_long_and_its_place_is_named() {
     lango
         .run(&["serve", "--port", "0"])
         .refused(3, &["the token of the server is in the vault", "is locked"]);
+    let rows = lango.run(&["doctor", "--json"]).json();
+    let mut rows = rows.as_array().unwrap().iter();
+    let row = rows.find(|row| row["name"] == "vault").unwrap();
+    assert_eq!(row["warning"], true, "{row}");
+    assert!(text(&row["detail"]).contains("the token of `lango serve`"));
 }
 
 #[test]

@@ -183,7 +183,10 @@ pub async fn unbind(
         None => match ask_which(secrets, &name, &bindings).await? {
             Chosen::All => None,
             Chosen::Number(number) => Some(number),
-            Chosen::Nothing => return Ok(screen::say("nothing was changed")),
+            Chosen::Nothing => {
+                screen::say("nothing was changed");
+                return Ok(());
+            }
         },
         number => number,
     };

@@ -88,7 +88,7 @@ fn a_token_of_the_server_in_the_vault_is_long_and_its_place_is_named() {
     };
     store("set", b"short1").refused(3, &["16 or more plain characters"]);
     let file = lango.home().join("server-token");
-    std::fs::write(&file, "0123456789abcdef-of-mine\n").unwrap();
+    lango.home_file("server-token", "0123456789abcdef-of-mine\n");
     let imported = run(&lango, &["secrets", "import-env"]).ok();
     assert!(!file.exists());
     for text in ["No command prints it", "rotate lango-server-token"] {

@@ -276,6 +276,22 @@ impl SealedVault {
         .await
     }
 
+    /// Returns whether a secret unlocks this method.
+    pub async fn fits(&self, id: u16, secret: UnlockSecret) -> Result<bool, VaultError> {
+        let vault = self.head.vault.clone();
+        let methods = self.head.methods.iter().filter(|method| method.id == id);
+        let methods: Vec<UnlockMethod> = methods.cloned().collect();
+        in_background(move || {
+            for method in &methods {
+                if method.unlock(&vault, &secret)?.is_some() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+        .await
+    }
+
     /// Authenticates the head with the master key and returns its content.
     pub(crate) fn verify(self, keys: &Keys) -> Result<(Head, Vec<VaultRecord>), VaultError> {
         if self.mark != keys.mark {

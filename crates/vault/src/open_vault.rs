@@ -212,7 +212,7 @@ impl OpenVault {
             let old = head.entries.get(name);
             check_existing(old, existing)?;
             if let Some(old) = old {
-                bind::check_headers(name, &old.bindings, &new.value)?;
+                bind::check_value(name, &old.bindings, &new.value)?;
             }
             if old.is_none() && head.entries.len() >= MOST_SECRETS {
                 let (most, things) = (MOST_SECRETS, "secrets");

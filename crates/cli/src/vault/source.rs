@@ -201,12 +201,12 @@ impl UserVaults {
         }))
     }
 
-    /// Opens a user's vault, and asks for the passphrase if nothing else unlocks it.
+    /// Opens a user's vault, and asks for the passphrase if nothing else unlocks it. Fails if an empty line is typed.
     pub async fn unlock(&self, user: &UserId) -> Result<(), Failure> {
         let mut open = self.open.lock().await;
         if !open.contains_key(user) {
             let access = self.access.for_user(user.clone());
-            let vault = access.open(Asking::Allowed).await?;
+            let vault = access.open(Asking::AllowedOrDeclined).await?;
             open.insert(user.clone(), Arc::new(vault));
         }
         Ok(())
@@ -399,8 +399,12 @@ impl VaultProvider for UserVaults {
         Box::pin(async move {
             // Reading the methods authenticates the head with the key.
             let open = self.with_open(user, async |vault| vault.methods().await.map(|_| vault));
-            self.reported(open.await.map_err(UseError::into_secret_error))
+            open.await.map_err(UseError::into_secret_error)
         })
+    }
+
+    fn report(&self, problem: &str) {
+        self.print_problem(problem);
     }
 
     fn can_prompt(&self) -> bool {

@@ -38,6 +38,7 @@ impl Fixture {
             keyring: OsKeyring::new(&BTreeMap::new()),
             own_user: UserId::from("nobody"),
             failed: Arc::default(),
+            silence: None,
         };
         let masks = Masks::default();
         Self {

@@ -19,7 +19,7 @@ use common::random::Random;
 use common::script::ScriptedProvider;
 use common::serving::{Said, Serving, free_port};
 use common::settling::settle;
-use lango_store::SqliteStore;
+use lango_store::Store;
 use rusqlite::Connection;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -129,7 +129,7 @@ fn run(place: &Place, kills: u64, random: &mut Random) -> Evidence {
 
 fn read_log(place: &Place) -> Log {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let store = SqliteStore::open(place.database(), "lango-orchestrator".into()).unwrap();
+    let store = Store::open_sqlite(place.database(), "lango-orchestrator".into()).unwrap();
     let mut log = runtime.block_on(Log::read(&store)).verified_by(place);
     let database = Connection::open(place.database()).unwrap();
     let found: String = database

@@ -29,7 +29,7 @@ use lango_mcp::Start;
 use lango_net::Egress;
 use lango_sandbox::{Launcher, Strength};
 use lango_secrets::SecretSource;
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_tools::{Skills, Trash, Workspace};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -212,7 +212,7 @@ impl App {
 
     /// A store that forgets everything at the end.
     pub fn ephemeral_sessions(&self) -> Sessions {
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(Store::in_memory());
         Sessions {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,

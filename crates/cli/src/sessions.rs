@@ -8,7 +8,7 @@ use lango_core::{
     TaskStore, WebCache,
 };
 use lango_engine::{Conversation, Runner, RunnerError};
-use lango_store::{Database, MemoryStore, PostgresOptions, PostgresStore, SqliteStore};
+use lango_store::{Database, PostgresOptions, Store};
 use std::sync::Arc;
 
 /// The database of the configuration. It is opened when it is first used.
@@ -24,7 +24,7 @@ impl Kept {
     /// Where fetched web pages are stored: in the database, or in memory where nothing is to be kept.
     pub fn web_cache(&self, keeping: Keeping) -> Arc<dyn WebCache> {
         match keeping {
-            Keeping::Nothing => Arc::new(MemoryStore::new()),
+            Keeping::Nothing => Arc::new(Store::in_memory()),
             Keeping::Everything => Arc::clone(&self.database) as Arc<dyn WebCache>,
         }
     }
@@ -33,7 +33,7 @@ impl Kept {
     pub fn of(settings: &SessionSettings, root: AgentName) -> Result<Self, StoreError> {
         match &settings.store {
             StoreLocation::Sqlite(path) => Ok(Self {
-                database: Arc::new(SqliteStore::at(path, root)?),
+                database: Arc::new(Store::sqlite(path, root)?),
                 changes: None,
             }),
             StoreLocation::Postgres(address) => {
@@ -41,7 +41,7 @@ impl Kept {
                     lease: settings.lease.0,
                     ..PostgresOptions::default()
                 };
-                let store = Arc::new(PostgresStore::with(address, root, options)?);
+                let store = Arc::new(Store::postgres_with(address, root, options)?);
                 Ok(Self {
                     changes: Some(Arc::clone(&store) as Arc<dyn Changes>),
                     database: store,

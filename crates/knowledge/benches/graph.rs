@@ -7,7 +7,7 @@
 
 use lango_core::{Source, Timestamp, Trust, UserId};
 use lango_store::graph::{Confidence, Direction, Entity, Name, NewFact, Walk, WalkLimits};
-use lango_store::{GraphRows, SqliteStore};
+use lango_store::{GraphRows, Store};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -38,7 +38,7 @@ fn main() {
 async fn measure(facts: u64, walks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
-    let store = Arc::new(SqliteStore::open(&path, "root".into()).unwrap());
+    let store = Arc::new(Store::open_sqlite(&path, "root".into()).unwrap());
     let graph: &dyn GraphRows = &*store;
     let entities = facts / 5;
     let building = Instant::now();

@@ -7,7 +7,7 @@
 
 use lango_core::{Clock, Timestamp, UserId};
 use lango_knowledge::{AddOptions, Library, Mode, OfflineEmbedder, Query};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn main() {
 async fn measure(added: usize, searched: usize) {
     let place = tempfile::tempdir().unwrap();
     let mut language = Language::new();
-    let store = SqliteStore::open(place.path().join("lango.db"), "lango".into()).unwrap();
+    let store = Store::open_sqlite(place.path().join("lango.db"), "lango".into()).unwrap();
     let store = Arc::new(store);
     let embedder = Arc::new(OfflineEmbedder::with_frequencies(store.clone()));
     let library = Library::new(store, Some(embedder), Arc::new(Fixed));

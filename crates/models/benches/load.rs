@@ -10,7 +10,7 @@ use lango_engine::{
     Gate, RandomIds, Runner, RunnerParts, Stop, SystemClock, Topology, Tree, TreeSettings,
 };
 use lango_models::{Kind, Patience, Provider, ProviderSettings, Resilient};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::tool::CountingTool;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
@@ -49,7 +49,7 @@ async fn measure(sessions: usize) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("load.db");
     let store = Arc::new(
-        SqliteStore::open(&path, AgentName::from("lango-orchestrator")).expect("a database"),
+        Store::open_sqlite(&path, AgentName::from("lango-orchestrator")).expect("a database"),
     );
     let runner = runner(Arc::clone(&store) as Arc<dyn SessionStore>, &address);
 
@@ -185,7 +185,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         environment: None,
         remotes: Vec::new(),
         store,
-        attachments: Arc::new(lango_store::MemoryStore::new()),
+        attachments: Arc::new(lango_store::Store::in_memory()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),

@@ -3,9 +3,8 @@
 use crate::archive::Keeper;
 use crate::graph::GraphRows;
 use crate::library::LibraryRows;
-use crate::postgres::PostgresStore;
 use crate::recollection::MemoryRows;
-use crate::sqlite::SqliteStore;
+use crate::store::Store;
 use crate::tables::Destination;
 use lango_core::{
     AgentName, AttachmentStore, BoxFuture, PaymentStore, SessionCatalog, SessionStore, StoreError,
@@ -47,9 +46,9 @@ pub trait Database:
 pub fn database_at(place: &str, root_agent: AgentName) -> Result<Arc<dyn Database>, StoreError> {
     match place.split_once(':') {
         Some(("sqlite", path)) if !path.is_empty() => {
-            Ok(Arc::new(SqliteStore::at(path, root_agent)?))
+            Ok(Arc::new(Store::sqlite(path, root_agent)?))
         }
-        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(PostgresStore::at(place, root_agent)?)),
+        Some(("postgres" | "postgresql", _)) => Ok(Arc::new(Store::postgres(place, root_agent)?)),
         // What else it says may be a secret.
         _ => Err(StoreError::Failed {
             detail: "a database is `sqlite:PATH` or `postgres://user:password@host/database`"

@@ -1,7 +1,18 @@
-//! Rules of the ledger of payments that all stores share.
+//! The ledger of payments. Reserving locks the row of the account, so that replicas reserve one after the other, and each
+//! sees all that was reserved before.
 
+mod statements;
+
+use crate::engine::{Failure, Row, Tx, values};
+use crate::store::Store;
 use lango_core::{
-    BudgetUse, Payment, PaymentChange, PaymentLimit, PaymentState, Reservation, StoreError,
+    AccountStatus, BoxFuture, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange,
+    PaymentChanged, PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals,
+    Reservation, Reserved, SignedTransaction, StoreError, Text, TotalsQuery,
+};
+use statements::{
+    ADD_ACCOUNT, ADD_BUDGET, BUDGETS, INSERT, LOCK_ACCOUNT, LOCK_PAYMENT, NEWEST, NEXT_NONCE, OPEN,
+    PAYMENT, TAKE_NONCE, TOTALS, UPDATE,
 };
 
 /// Maximum length of a purpose, a detail or another text of a payment, in bytes.
@@ -10,8 +21,84 @@ const MOST_TEXT_BYTES: usize = 4096;
 /// Maximum size of a signed transaction, in bytes.
 const MOST_RAW_BYTES: usize = 16 << 10;
 
+impl PaymentStore for Store {
+    fn reserve_payment(
+        &self,
+        reservation: Reservation,
+    ) -> BoxFuture<'_, Result<Reserved, StoreError>> {
+        Box::pin(async move {
+            check_reservation(&reservation)?;
+            let reserved = self.engine.write_twice(reservation, |tx, reservation| {
+                Box::pin(reserve(tx, reservation))
+            });
+            reserved.await
+        })
+    }
+
+    fn change_payment(
+        &self,
+        change: PaymentChange,
+    ) -> BoxFuture<'_, Result<PaymentChanged, StoreError>> {
+        Box::pin(async move {
+            check_change(&change)?;
+            // If the answer to a first try is lost, the second one meets another revision: the caller reads it again.
+            let changed = self
+                .engine
+                .write_twice(change, |tx, change| Box::pin(apply(tx, change)));
+            changed.await
+        })
+    }
+
+    fn payments(
+        &self,
+        query: PaymentQuery,
+        limit: usize,
+    ) -> BoxFuture<'_, Result<Vec<Payment>, StoreError>> {
+        self.engine.read((query, limit), |tx, (query, limit)| {
+            Box::pin(async move {
+                let (statement, account) = match query {
+                    PaymentQuery::Id(id) => {
+                        return tx.query(PAYMENT, values![id], payment).await;
+                    }
+                    PaymentQuery::Open(account) => (OPEN, account),
+                    PaymentQuery::Newest(account) => (NEWEST, account),
+                };
+                let values = values![account.network, account.wallet, limit];
+                tx.query(statement, values, payment).await
+            })
+        })
+    }
+
+    fn payment_account(
+        &self,
+        query: TotalsQuery,
+    ) -> BoxFuture<'_, Result<AccountStatus, StoreError>> {
+        self.engine.snapshot(query, |tx, query| {
+            Box::pin(async move {
+                let account = &query.account;
+                let values = values![account.network, account.wallet];
+                let next = tx.query_opt(NEXT_NONCE, values, |row| row.get(0)).await?;
+                Ok(AccountStatus {
+                    next_nonce: next.unwrap_or(0),
+                    totals: totals(tx, query).await?,
+                })
+            })
+        })
+    }
+
+    fn payment_budget(&self, key: BudgetKey) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.engine.read(key, |tx, key| {
+            Box::pin(async move {
+                let budgets = budgets(tx, key).await?;
+                let left = budgets.iter().map(SpentBudget::left);
+                Ok(left.max().unwrap_or(0))
+            })
+        })
+    }
+}
+
 /// Fails for a payment that cannot be stored.
-pub(crate) fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
+fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
     let payment = &reservation.payment;
     let texts = [
         &payment.id,
@@ -47,7 +134,7 @@ pub(crate) fn check_reservation(reservation: &Reservation) -> Result<(), StoreEr
 }
 
 /// Fails for a change that cannot be stored.
-pub(crate) fn check_change(change: &PaymentChange) -> Result<(), StoreError> {
+fn check_change(change: &PaymentChange) -> Result<(), StoreError> {
     let signed = change.transaction.as_ref().map(|new| &new.signed);
     if change.detail.len() > MOST_TEXT_BYTES
         || signed
@@ -65,7 +152,7 @@ pub(crate) fn check_change(change: &PaymentChange) -> Result<(), StoreError> {
 }
 
 /// Returns whether the change applies to the payment as it is.
-pub(crate) fn applies(change: &PaymentChange, payment: &Payment) -> bool {
+fn applies(change: &PaymentChange, payment: &Payment) -> bool {
     let keeps_nonce = match &change.transaction {
         Some(new) if new.expected_next.is_none() => {
             let nonce = payment.transaction.as_ref().map(|signed| signed.nonce);
@@ -79,29 +166,34 @@ pub(crate) fn applies(change: &PaymentChange, payment: &Payment) -> bool {
 }
 
 /// A budget and what was spent of it.
-pub(crate) struct SpentBudget {
-    pub id: String,
-    pub amount: u64,
-    pub spent: u64,
+struct SpentBudget {
+    id: Text,
+    amount: u64,
+    spent: u64,
+}
+
+impl SpentBudget {
+    fn left(&self) -> u64 {
+        self.amount.saturating_sub(self.spent)
+    }
 }
 
 /// Returns the id of the budget that a payment spends, or what is left for it.
-pub(crate) fn budget_for(
+fn budget_for(
     budgets: &[SpentBudget],
     reservation: &Reservation,
-) -> Result<Option<String>, (PaymentLimit, u64)> {
+) -> Result<Option<Text>, (PaymentLimit, u64)> {
     let payment = &reservation.payment;
-    let left = |budget: &SpentBudget| budget.amount.saturating_sub(budget.spent);
     match reservation.budget {
         None => Ok(None),
-        Some(BudgetUse::New(amount)) if payment.amount <= amount => {
-            Ok(Some(payment.id.to_string()))
-        }
+        Some(BudgetUse::New(amount)) if payment.amount <= amount => Ok(Some(payment.id.clone())),
         Some(BudgetUse::New(amount)) => Err((PaymentLimit::Budget, amount)),
         Some(BudgetUse::Existing) => {
-            let found = budgets.iter().find(|budget| left(budget) >= payment.amount);
+            let found = budgets
+                .iter()
+                .find(|budget| budget.left() >= payment.amount);
             found.map(|budget| Some(budget.id.clone())).ok_or_else(|| {
-                let most = budgets.iter().map(left).max();
+                let most = budgets.iter().map(SpentBudget::left).max();
                 (PaymentLimit::Budget, most.unwrap_or(0))
             })
         }
@@ -111,5 +203,200 @@ pub(crate) fn budget_for(
 fn refused(detail: &str) -> Result<(), StoreError> {
     Err(StoreError::Failed {
         detail: detail.to_owned(),
+    })
+}
+
+async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved, Failure> {
+    let payment = &reservation.payment;
+    let account = &payment.account;
+    let wallet = values![account.network, account.wallet];
+    tx.execute(ADD_ACCOUNT, wallet).await?;
+    tx.query_opt(LOCK_ACCOUNT, wallet, |_| Ok(())).await?;
+    let values = values![payment.id];
+    if let Some(existing) = tx.query_opt(PAYMENT, values, self::payment).await? {
+        return Ok(Reserved::Existing(existing));
+    }
+    let query = TotalsQuery {
+        account: account.clone(),
+        day: payment.day,
+        recipient: payment.recipient.clone(),
+        purpose: payment.purpose.clone(),
+    };
+    let totals = totals(tx, &query).await?;
+    if let Some((limit, left)) = reservation.limits.exceeded(payment.amount, &totals) {
+        return Ok(Reserved::Refused { limit, left });
+    }
+    let budgets = match &payment.host {
+        None => Vec::new(),
+        Some(host) => {
+            let key = BudgetKey {
+                account: account.clone(),
+                user: payment.user.clone(),
+                session: payment.session.clone(),
+                host: host.clone(),
+            };
+            budgets(tx, &key).await?
+        }
+    };
+    let budget = match budget_for(&budgets, reservation) {
+        Ok(budget) => budget,
+        Err((limit, left)) => return Ok(Reserved::Refused { limit, left }),
+    };
+    let mut stored = payment.clone();
+    stored.budget = budget;
+    insert(tx, &stored, reservation.budget).await?;
+    Ok(Reserved::New(stored))
+}
+
+async fn insert(
+    tx: &mut Tx<'_>,
+    payment: &Payment,
+    budget: Option<BudgetUse>,
+) -> Result<(), Failure> {
+    let account = &payment.account;
+    if let Some(BudgetUse::New(amount)) = budget {
+        let values = values![
+            payment.id,
+            account.network,
+            account.wallet,
+            payment.user,
+            payment.session,
+            payment.host,
+            amount,
+            payment.created,
+        ];
+        tx.execute(ADD_BUDGET, values).await?;
+    }
+    tx.execute(
+        INSERT,
+        values![
+            payment.id,
+            account.network,
+            account.wallet,
+            payment.user,
+            payment.session,
+            payment.recipient,
+            payment.purpose,
+            payment.host,
+            payment.budget,
+            payment.amount,
+            payment.day,
+            payment.state.name(),
+            payment.valid_before,
+            payment.detail,
+            payment.created,
+            payment.updated,
+        ],
+    )
+    .await?;
+    Ok(())
+}
+
+async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged, Failure> {
+    let values = values![change.id];
+    let payment = tx.query_opt(LOCK_PAYMENT, values, payment).await?;
+    let Some(payment) = payment.filter(|payment| applies(change, payment)) else {
+        return Ok(PaymentChanged::Outdated);
+    };
+    let new = change.transaction.as_ref();
+    if let Some((new, expected)) = new.and_then(|new| Some((new, new.expected_next?))) {
+        let (account, next) = (&payment.account, new.signed.nonce + 1);
+        let values = values![account.network, account.wallet, expected, next];
+        if tx.execute(TAKE_NONCE, values).await? == 0 {
+            return Ok(PaymentChanged::Outdated);
+        }
+    }
+    let signed = new.map(|new| &new.signed);
+    tx.execute(
+        UPDATE,
+        values![
+            change.id,
+            change.expected,
+            change.state.name(),
+            change.detail,
+            change.time,
+            change.authorization,
+            signed.map(|signed| signed.nonce),
+            signed.map(|signed| &signed.raw),
+            signed.map(|signed| &signed.hashes),
+        ],
+    )
+    .await?;
+    Ok(PaymentChanged::Applied)
+}
+
+async fn totals(tx: &mut Tx<'_>, query: &TotalsQuery) -> Result<PaymentTotals, Failure> {
+    let account = &query.account;
+    let values = values![
+        account.network,
+        account.wallet,
+        query.day,
+        query.recipient,
+        query.purpose
+    ];
+    let totals = tx.query_opt(TOTALS, values, |row| {
+        Ok(PaymentTotals {
+            day: row.get(0)?,
+            recipient: row.get(1)?,
+            purpose: row.get(2)?,
+        })
+    });
+    Ok(totals.await?.unwrap_or_default())
+}
+
+async fn budgets(tx: &mut Tx<'_>, key: &BudgetKey) -> Result<Vec<SpentBudget>, Failure> {
+    let account = &key.account;
+    let values = values![
+        key.session,
+        key.host,
+        key.user,
+        account.network,
+        account.wallet
+    ];
+    let budgets = tx.query(BUDGETS, values, |row| {
+        Ok(SpentBudget {
+            id: row.get(0)?,
+            amount: row.get(1)?,
+            spent: row.get(2)?,
+        })
+    });
+    budgets.await
+}
+
+/// A payment, in the columns of [`PAYMENT`].
+fn payment(row: Row<'_>) -> Result<Payment, Failure> {
+    let state: Text = row.get(11)?;
+    let state = PaymentState::of_name(&state)
+        .ok_or_else(|| Failure::other(format!("a payment has the unknown state `{state}`")))?;
+    let transaction = match row.get(15)? {
+        None => None,
+        Some(raw) => Some(SignedTransaction {
+            nonce: row.get(14)?,
+            raw,
+            hashes: row.get(16)?,
+        }),
+    };
+    Ok(Payment {
+        id: row.get(0)?,
+        account: PaymentAccount {
+            network: row.get(1)?,
+            wallet: row.get(2)?,
+        },
+        user: row.get(3)?,
+        session: row.get(4)?,
+        recipient: row.get(5)?,
+        purpose: row.get(6)?,
+        host: row.get(7)?,
+        budget: row.get(8)?,
+        amount: row.get(9)?,
+        day: row.get(10)?,
+        state,
+        valid_before: row.get(12)?,
+        authorization: row.get(13)?,
+        transaction,
+        detail: row.get(17)?,
+        revision: row.get(18)?,
+        created: row.get(19)?,
+        updated: row.get(20)?,
     })
 }

@@ -9,42 +9,37 @@ mod append;
 mod approvals;
 mod archive;
 mod asking;
-mod attachments;
 mod batch;
 mod changes;
 mod database;
 mod effects;
 mod end;
-mod failure;
+pub(crate) mod failure;
 mod graph;
 mod hold;
-mod keeper;
+pub(crate) mod keeper;
 mod leases;
 mod library;
 mod memory;
 mod migrations;
 mod password;
-mod payment;
 mod pgvector;
 #[cfg(test)]
 mod plans;
 mod rows;
 mod sessions;
-mod statements;
+pub(crate) mod statements;
 mod tables;
-mod tasks;
 mod text;
 mod tls;
-mod vault;
-mod web_cache;
 
-use crate::database::Answer;
+use crate::engine::{Mode, Tx, Work};
 use crate::library::nearest::BitsInMemory;
 use crate::tables::UseAs;
 use address::Address;
 pub use address::without_password;
 use append::Appender;
-use database::Database;
+use database::{Database, Purpose};
 use end::Ends;
 use failure::Failure;
 use hold::Holds;
@@ -56,7 +51,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Row;
 
-/// What can be chosen about a [`PostgresStore`].
+/// What can be chosen about a store in PostgreSQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostgresOptions {
     /// How long a session stays held by a copy that is not heard of any more, and for how long a database that does not
@@ -85,7 +80,7 @@ impl Default for PostgresOptions {
 /// Sessions in a PostgreSQL database.
 ///
 /// Its futures need a tokio runtime. Dropping the store waits a moment for the database to hear of what was let go of.
-pub struct PostgresStore {
+pub(crate) struct PostgresEngine {
     database: Arc<Database>,
     root_agent: AgentName,
     /// The signs of vectors that were searched.
@@ -95,20 +90,13 @@ pub struct PostgresStore {
     ends: Arc<Ends>,
 }
 
-impl PostgresStore {
-    /// The database at an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`, which is
-    /// connected to, and made ready if need be, when it is first used.
-    ///
-    /// `root_agent` is the author of stored messages that have none because they are older than authors.
-    pub fn at(address: &str, root_agent: AgentName) -> Result<Self, StoreError> {
-        Self::with(address, root_agent, PostgresOptions::default())
-    }
-
-    /// The same with other options.
+impl PostgresEngine {
+    /// The database at an address, which is connected to, and made ready if need be, when it is first used.
     pub fn with(
         address: &str,
         root_agent: AgentName,
         options: PostgresOptions,
+        bits: Arc<BitsInMemory>,
     ) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
         let database = Database::at(address.clone(), options)?;
@@ -122,7 +110,7 @@ impl PostgresStore {
         Ok(Self {
             database,
             root_agent,
-            bits: Arc::default(),
+            bits,
             holds,
             ends: Arc::default(),
         })
@@ -138,7 +126,7 @@ impl PostgresStore {
     }
 
     /// Tells other copies about something. It is a hint, so where nobody can tell it nothing is amiss.
-    fn tell(&self, channel: &'static str, what: &str) {
+    pub(crate) fn tell(&self, channel: &'static str, what: &str) {
         if self.holds.keeper.start().is_ok() {
             self.leases().tell(channel, what);
         }
@@ -177,8 +165,37 @@ fn new_name() -> Result<String, StoreError> {
     Ok(name)
 }
 
-impl crate::database::Database for PostgresStore {
-    fn ready(&self) -> Answer<'_, ()> {
-        Box::pin(self.database.open())
+impl PostgresEngine {
+    /// Runs work on a connection, again if it has to be.
+    pub(crate) async fn run<A, T>(
+        &self,
+        mode: Mode,
+        given: A,
+        work: Work<A, T>,
+    ) -> Result<T, StoreError>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let given = &Arc::new(given);
+        let purpose = match mode {
+            Mode::Read | Mode::WriteOne => {
+                let each = self.database.each(move |client, is_repeated| {
+                    let given = Arc::clone(given);
+                    Box::pin(
+                        async move { work(&mut Tx::client(client, is_repeated), &given).await },
+                    )
+                });
+                return each.await;
+            }
+            Mode::Snapshot => Purpose::Look,
+            Mode::Write => Purpose::Change,
+            Mode::WriteTwice => Purpose::RepeatableChange,
+        };
+        let transaction = self.database.transaction(purpose, move |transaction| {
+            let given = Arc::clone(given);
+            Box::pin(async move { work(&mut Tx::transaction(transaction), &given).await })
+        });
+        transaction.await
     }
 }

@@ -6,12 +6,12 @@
 //! the end of the log inside its transaction.
 
 mod approvals;
-mod archive;
-mod attachments;
+pub(crate) mod archive;
 mod connection;
-mod failure;
+pub(crate) mod failure;
 mod graph;
 mod hold;
+mod in_memory;
 mod library;
 mod log;
 mod look_back;
@@ -20,39 +20,39 @@ mod memory_changes;
 mod memory_rows;
 mod memory_statements;
 mod migrations;
-mod payment;
 mod place;
 mod read_only;
 mod readers;
 mod remote_threads;
 mod rows;
-mod statements;
+pub(crate) mod statements;
 mod tables;
-mod tasks;
 mod upkeep;
-mod vault;
-mod web_cache;
 mod writer;
 
 use crate::archive::must_be_kept;
-use crate::database::Database;
+use crate::engine::{Failure, Mode, Tx, Work};
 use crate::library::nearest::BitsInMemory;
 use crate::line::Lines;
 use crate::tables::UseAs;
+use connection::execute;
+use futures_util::FutureExt as _;
+use in_memory::InMemory;
 use lango_core::{
     AgentName, ApprovalId, Approvals, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page,
     Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
     StoreError, TurnId, UnfinishedTurn, UserId,
 };
 use readers::Readers;
+use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;
-use writer::{Work, Writer};
+use writer::Writer;
 
 /// Sessions in one SQLite file.
 ///
 /// Its futures need a tokio runtime. Dropping the store finishes what is queued, then closes the file.
-pub struct SqliteStore {
+pub(crate) struct SqliteEngine {
     // The readers go first: the last connection to close is the one that can tidy up the write-ahead log.
     readers: Arc<Readers>,
     writer: Arc<Writer>,
@@ -62,51 +62,82 @@ pub struct SqliteStore {
     lines: Arc<Lines>,
 }
 
-impl SqliteStore {
-    /// Opens the database, or makes a new one that only its owner can read. Older schemas are brought up to date.
-    ///
-    /// `root_agent` is the author of stored messages that have none because they are older than authors.
-    pub fn open(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
-        let store = Self::at(path, root_agent)?;
-        store.writer.open()?;
-        Ok(store)
-    }
-
-    /// The database at this place, which is opened, and made if need be, when it is first used. Whoever only might need
-    /// it leaves no trace.
-    pub fn at(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
-        Self::opened_as(UseAs::Store, path.as_ref(), root_agent)
-    }
-
-    /// The same to move something there, which may have begun. Any other way to open it refuses a database with a part of
-    /// something that was to be moved there.
-    pub fn destination(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
-        Self::opened_as(UseAs::Destination, path.as_ref(), root_agent)
-    }
-
-    fn opened_as(use_as: UseAs, path: &Path, root_agent: AgentName) -> Result<Self, StoreError> {
+impl SqliteEngine {
+    /// The database at this place, which is opened, and made if need be, when it is first used.
+    pub(crate) fn at(
+        use_as: UseAs,
+        path: &Path,
+        root_agent: AgentName,
+        bits: Arc<BitsInMemory>,
+    ) -> Result<Self, StoreError> {
         let path = place::absolute(path)?;
         let writer = Arc::new(Writer::at(path.clone(), use_as));
         Ok(Self {
             readers: Readers::new(path, root_agent, Arc::clone(&writer)),
             writer,
-            bits: Arc::default(),
+            bits,
             lines: Arc::default(),
         })
     }
+}
 
-    /// Recomputes the hashes of a session's log. Gives the number of events it holds, or [`StoreError::Damaged`] with
-    /// the first one that is not what was once written.
-    pub async fn verify(&self, session: &SessionId) -> Result<u64, StoreError> {
-        crate::archive::verify(self, session, &mut |_| ()).await
+impl SqliteEngine {
+    /// A database that ends with the process.
+    pub(crate) fn in_memory(root_agent: AgentName, bits: Arc<BitsInMemory>) -> Self {
+        let memory = Arc::<InMemory>::default();
+        let writer = Arc::new(Writer::in_memory(Arc::clone(&memory)));
+        Self {
+            readers: Readers::in_memory(memory, root_agent, Arc::clone(&writer)),
+            writer,
+            bits,
+            lines: Arc::default(),
+        }
+    }
+
+    /// Runs work on the thread that writes, or on one that reads.
+    pub(crate) async fn run<A, T>(
+        &self,
+        mode: Mode,
+        given: A,
+        work: Work<A, T>,
+    ) -> Result<T, StoreError>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        match mode {
+            Mode::Read => {
+                let read = move |connection: &mut Connection| now(connection, &given, work);
+                self.readers.read_on(read).await
+            }
+            Mode::Snapshot => {
+                let read = move |connection: &mut Connection| {
+                    execute(connection, "BEGIN")?;
+                    let result = now(connection, &given, work);
+                    execute(connection, "COMMIT")?;
+                    result
+                };
+                self.readers.read_on(read).await
+            }
+            Mode::Write | Mode::WriteTwice | Mode::WriteOne => {
+                let change = move |connection: &mut Connection| now(connection, &given, work);
+                self.writer.change_on(change).await
+            }
+        }
     }
 }
 
-impl SessionStore for SqliteStore {
+/// Does work that never has to wait.
+fn now<A, T>(connection: &mut Connection, given: &A, work: Work<A, T>) -> Result<T, Failure> {
+    let done = work(&mut Tx::sqlite(connection), given).now_or_never();
+    done.unwrap_or_else(|| Err(Failure::other("work on SQLite waits for something else")))
+}
+
+impl SessionStore for SqliteEngine {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             must_be_kept(&session)?;
-            self.writer.submit(Work::Create(session)).await
+            self.writer.submit(writer::Work::Create(session)).await
         })
     }
 
@@ -124,13 +155,16 @@ impl SessionStore for SqliteStore {
         patience: Patience,
     ) -> BoxFuture<'_, Result<Hold, StoreError>> {
         let session = session.clone();
-        Box::pin(
-            async move { hold::hold(self.writer.path(), &self.lines, &session, patience).await },
-        )
+        Box::pin(async move {
+            if self.writer.is_in_memory() {
+                return hold::hold_here(&self.lines, &session, patience).await;
+            }
+            hold::hold(self.writer.path(), &self.lines, &session, patience).await
+        })
     }
 
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.writer.submit(Work::Append(events)))
+        Box::pin(self.writer.submit(writer::Work::Append(events)))
     }
 
     fn read(
@@ -182,7 +216,7 @@ impl SessionStore for SqliteStore {
     }
 }
 
-impl SessionCatalog for SqliteStore {
+impl SessionCatalog for SqliteEngine {
     fn list(
         &self,
         user: &UserId,
@@ -245,12 +279,13 @@ impl SessionCatalog for SqliteStore {
     }
 }
 
-impl Database for SqliteStore {
-    fn ready(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async { self.writer.open() })
+impl SqliteEngine {
+    pub(crate) fn open_now(&self) -> Result<(), StoreError> {
+        self.writer.open()
     }
 
-    fn readable(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(self.readers.read(|_| Ok(())))
+    /// Opens it for reading; one that is where nobody can write is read as it is.
+    pub(crate) async fn readable(&self) -> Result<(), StoreError> {
+        self.readers.read(|_| Ok(())).await
     }
 }

@@ -1,6 +1,13 @@
-//! Rules of vaults that all stores share.
+//! Vaults: a head, its records and an audit log for each user, all of them sealed by the caller.
+//!
+//! A change locks the row of the vault first, so that replicas change one vault one after the other.
 
-use lango_core::{StoreError, UserId, VaultChange};
+use crate::engine::{Failure, Row, Sql, Tx, sql, values};
+use crate::store::Store;
+use lango_core::{
+    BoxFuture, RecordSelection, StoreError, UserId, VaultChange, VaultChanged, VaultEvent,
+    VaultRecord, VaultSnapshot, VaultStore,
+};
 
 /// Maximum number of entries in a user's audit log; older ones are deleted.
 pub const MOST_VAULT_EVENTS: u64 = 10_000;
@@ -35,4 +42,280 @@ pub(crate) fn check_owner(user: &UserId) -> Result<(), StoreError> {
     Err(StoreError::Failed {
         detail: detail.to_owned(),
     })
+}
+
+impl VaultStore for Store {
+    fn read_vault<'a>(
+        &'a self,
+        user: &'a UserId,
+        records: RecordSelection,
+    ) -> BoxFuture<'a, Result<Option<VaultSnapshot>, StoreError>> {
+        let given = (user.clone(), records);
+        self.engine.snapshot(given, |tx, (user, records)| {
+            Box::pin(read(tx, user, records))
+        })
+    }
+
+    fn change_vault<'a>(
+        &'a self,
+        user: &'a UserId,
+        change: VaultChange,
+    ) -> BoxFuture<'a, Result<VaultChanged, StoreError>> {
+        Box::pin(async move {
+            check_change(user, &change)?;
+            let given = (user.clone(), change);
+            let changed = self.engine.write_twice(given, |tx, (user, vault_change)| {
+                Box::pin(async move {
+                    tx.overwrite_deleted(true)?;
+                    let changed = change_vault(tx, user, vault_change).await;
+                    tx.overwrite_deleted(false)?;
+                    changed
+                })
+            });
+            changed.await
+        })
+    }
+
+    fn append_vault_event<'a>(
+        &'a self,
+        user: &'a UserId,
+        event: VaultEvent,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            check_owner(user)?;
+            let given = (user.clone(), event);
+            let appended = self.engine.write(given, |tx, (user, event)| {
+                Box::pin(async move {
+                    lock_head(tx, user).await?;
+                    append_event(tx, user, event).await
+                })
+            });
+            appended.await
+        })
+    }
+
+    fn vault_events<'a>(
+        &'a self,
+        user: &'a UserId,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<VaultEvent>, StoreError>> {
+        self.engine
+            .read((user.clone(), limit), |tx, (user, limit)| {
+                Box::pin(async move { tx.query(EVENTS, values![user, limit], event).await })
+            })
+    }
+}
+
+async fn read(
+    tx: &mut Tx<'_>,
+    user: &UserId,
+    records: &RecordSelection,
+) -> Result<Option<VaultSnapshot>, Failure> {
+    let head = tx.query_opt(HEAD, values![user], revision_and_head).await?;
+    let Some((revision, head)) = head else {
+        return Ok(None);
+    };
+    let records = match records {
+        RecordSelection::None => Vec::new(),
+        RecordSelection::One(name) => tx.query(RECORD, values![user, name], record).await?,
+        RecordSelection::All => tx.query(RECORDS, values![user], record).await?,
+    };
+    Ok(Some(VaultSnapshot {
+        revision,
+        head,
+        records,
+    }))
+}
+
+/// Reads the head while changes of the vault by other replicas wait.
+async fn lock_head(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<(u64, Vec<u8>)>, Failure> {
+    tx.query_opt(LOCK_HEAD, values![user], revision_and_head)
+        .await
+}
+
+async fn change_vault(
+    tx: &mut Tx<'_>,
+    user: &UserId,
+    change: &VaultChange,
+) -> Result<VaultChanged, Failure> {
+    let current = lock_head(tx, user).await?;
+    let applied = change.head.as_ref().map(|head| (change.revision, head));
+    if applied.is_some() && current.as_ref().map(|(at, head)| (*at, head)) == applied {
+        // The answer to an earlier try was lost: a head is never made twice.
+        return Ok(VaultChanged::Applied);
+    }
+    let is_orphaned = change.head.is_none() && change.expected == Some(0);
+    let current = current.map(|(revision, _)| revision);
+    if current != change.expected.filter(|_| !is_orphaned) {
+        return Ok(VaultChanged::Outdated);
+    }
+    let changed = match (&change.head, change.expected) {
+        (Some(head), None) => {
+            tx.execute(INSERT_HEAD, values![user, change.revision, head])
+                .await?
+        }
+        (Some(head), Some(_)) => {
+            tx.execute(REPLACE_HEAD, values![user, change.revision, head])
+                .await?
+        }
+        (None, _) if is_orphaned => tx.execute(DELETE_ORPHANS, values![user]).await?,
+        (None, _) => {
+            tx.execute(DELETE_RECORDS, values![user]).await?;
+            tx.execute(DELETE_HEAD, values![user]).await?
+        }
+    };
+    if changed == 0 {
+        return Ok(VaultChanged::Outdated);
+    }
+    for name in &change.remove {
+        tx.execute(DELETE_RECORD, values![user, name]).await?;
+    }
+    for record in &change.put {
+        tx.execute(PUT_RECORD, values![user, record.name, record.envelope])
+            .await?;
+    }
+    append_event(tx, user, &change.event).await?;
+    Ok(VaultChanged::Applied)
+}
+
+async fn append_event(tx: &mut Tx<'_>, user: &UserId, event: &VaultEvent) -> Result<(), Failure> {
+    let VaultEvent {
+        time,
+        action,
+        subject,
+        actor,
+    } = event;
+    tx.execute(APPEND_EVENT, values![user, time, action, subject, actor])
+        .await?;
+    tx.execute(TRIM_EVENTS, values![user, MOST_VAULT_EVENTS])
+        .await?;
+    Ok(())
+}
+
+fn revision_and_head(row: Row<'_>) -> Result<(u64, Vec<u8>), Failure> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+fn record(row: Row<'_>) -> Result<VaultRecord, Failure> {
+    Ok(VaultRecord {
+        name: row.get(0)?,
+        envelope: row.get(1)?,
+    })
+}
+
+fn event(row: Row<'_>) -> Result<VaultEvent, Failure> {
+    Ok(VaultEvent {
+        time: row.get(0)?,
+        action: row.get(1)?,
+        subject: row.get(2)?,
+        actor: row.get(3)?,
+    })
+}
+
+/// The head, or an empty one of revision 0 if only records are left. Ordered by name, so that PostgreSQL takes the index.
+const HEAD: Sql = sql!(
+    r#"SELECT revision, head FROM vaults WHERE "user" = $1
+     UNION ALL SELECT 0::bigint, /*sqlite x'' */ /*postgres ''::bytea*/ WHERE NOT EXISTS (SELECT 1 FROM vaults WHERE "user" = $1)
+        AND (SELECT name FROM vault_records WHERE "user" = $1 ORDER BY name LIMIT 1) IS NOT NULL"#
+);
+
+const LOCK_HEAD: Sql =
+    sql!(r#"SELECT revision, head FROM vaults WHERE "user" = $1 /*postgres FOR UPDATE*/"#);
+
+const RECORD: Sql =
+    sql!(r#"SELECT name, envelope FROM vault_records WHERE "user" = $1 AND name = $2"#);
+
+const RECORDS: Sql =
+    sql!(r#"SELECT name, envelope FROM vault_records WHERE "user" = $1 ORDER BY name"#);
+
+/// Inserts the head of a new vault, unless records of another one are left.
+const INSERT_HEAD: Sql = sql!(
+    r#"INSERT INTO vaults ("user", revision, head)
+     SELECT $1, $2, $3
+      WHERE (SELECT name FROM vault_records WHERE "user" = $1 ORDER BY name LIMIT 1) IS NULL
+     ON CONFLICT ("user") DO NOTHING"#
+);
+
+/// Deletes the records of a vault whose head is missing.
+const DELETE_ORPHANS: Sql = sql!(
+    r#"DELETE FROM vault_records WHERE "user" = $1
+        AND NOT EXISTS (SELECT 1 FROM vaults WHERE "user" = $1)"#
+);
+
+const REPLACE_HEAD: Sql = sql!(r#"UPDATE vaults SET revision = $2, head = $3 WHERE "user" = $1"#);
+
+const DELETE_HEAD: Sql = sql!(r#"DELETE FROM vaults WHERE "user" = $1"#);
+
+const DELETE_RECORDS: Sql = sql!(r#"DELETE FROM vault_records WHERE "user" = $1"#);
+
+const DELETE_RECORD: Sql = sql!(r#"DELETE FROM vault_records WHERE "user" = $1 AND name = $2"#);
+
+const PUT_RECORD: Sql = sql!(
+    r#"INSERT INTO vault_records ("user", name, envelope) VALUES ($1, $2, $3)
+     ON CONFLICT ("user", name) DO UPDATE SET envelope = excluded.envelope"#
+);
+
+const APPEND_EVENT: Sql = sql!(
+    r#"INSERT INTO vault_events ("user", number, time, action, subject, actor)
+     SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5 FROM vault_events WHERE "user" = $1"#
+);
+
+/// Deletes a user's oldest entries beyond `$2`.
+const TRIM_EVENTS: Sql = sql!(
+    r#"DELETE FROM vault_events WHERE "user" = $1
+        AND number <= (SELECT max(number) FROM vault_events WHERE "user" = $1) - $2::bigint"#
+);
+
+const EVENTS: Sql = sql!(
+    r#"SELECT time, action, subject, actor FROM vault_events WHERE "user" = $1
+      ORDER BY number DESC LIMIT $2"#
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::plans::{ManyRows, sqlite_plan};
+
+    /// Vaults of many users, each with records and a long log.
+    const MORE: &str = r#"
+        INSERT INTO vaults SELECT 'u_' || n, 1, '' FROM generate_series(1, 2000) AS n;
+        INSERT INTO vault_records SELECT 'u_' || n % 40, 'k_' || n, '' FROM generate_series(1, 8000) AS n;
+        INSERT INTO vault_events SELECT 'u_' || n % 40, n, n, 'used', 'k', 'me' FROM generate_series(1, 40000) AS n;
+        ANALYZE vaults, vault_records, vault_events"#;
+
+    #[tokio::test]
+    async fn no_statement_on_vaults_scans_the_rows_of_other_users_or_sorts() {
+        let postgres = ManyRows::open(MORE).await;
+        for statement in [
+            HEAD,
+            LOCK_HEAD,
+            RECORD,
+            REPLACE_HEAD,
+            DELETE_HEAD,
+            INSERT_HEAD,
+            DELETE_RECORD,
+            APPEND_EVENT,
+            TRIM_EVENTS,
+            EVENTS,
+        ] {
+            let plan = postgres.plan(statement).await;
+            assert!(
+                !plan.contains("Seq Scan") && !plan.contains("Sort"),
+                "{plan}"
+            );
+            let plan = sqlite_plan(statement).replace("SCAN CONSTANT ROW", "");
+            assert!(
+                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
+                "{plan}"
+            );
+        }
+        // All of a user's rows, in any order.
+        for statement in [RECORDS, DELETE_ORPHANS, DELETE_RECORDS] {
+            let plan = sqlite_plan(statement).replace("SCAN CONSTANT ROW", "");
+            assert!(
+                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
+                "{plan}"
+            );
+        }
+    }
 }

@@ -1,6 +1,9 @@
-//! The rules of the web cache that are the same in every store.
+//! Web pages that were fetched, within a limit for each user.
 
-use lango_core::{CachedPage, StoreError, UserId};
+use crate::attachments::digest_of;
+use crate::engine::{Failure, Row, Sql, sql, values};
+use crate::store::Store;
+use lango_core::{BoxFuture, CachedPage, StoreError, UserId, WebCache};
 
 /// How many bytes of pages are stored for one user.
 pub const USER_CACHE_BYTES: u64 = 64 << 20;
@@ -21,4 +24,123 @@ pub(crate) fn counted_size(user: &UserId, page: &CachedPage) -> Result<Option<u6
     let size = page.content.len() + validators.sum::<usize>() + ROW_BYTES;
     let size = u64::try_from(size).unwrap_or(u64::MAX);
     Ok((size <= USER_CACHE_BYTES).then_some(size))
+}
+
+impl WebCache for Store {
+    fn cached_page<'a>(
+        &'a self,
+        user: &'a UserId,
+        url: &'a str,
+    ) -> BoxFuture<'a, Result<Option<CachedPage>, StoreError>> {
+        let given = (user.clone(), digest_of(url.as_bytes()));
+        self.engine.read(given, |tx, (user, digest)| {
+            Box::pin(async move { tx.query_opt(PAGE, values![user, digest], page).await })
+        })
+    }
+
+    /// A page that is stored twice, or evicted late, does no harm.
+    fn store_page<'a>(
+        &'a self,
+        user: &'a UserId,
+        url: &'a str,
+        page: CachedPage,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(async move {
+            let Some(size) = counted_size(user, &page)? else {
+                return Ok(());
+            };
+            let given = (user.clone(), digest_of(url.as_bytes()), page, size);
+            let stored = self
+                .engine
+                .write_one(given, |tx, (user, digest, page, size)| {
+                    Box::pin(async move {
+                        let CachedPage {
+                            fetched,
+                            fresh_until,
+                            etag,
+                            last_modified,
+                            content,
+                        } = page;
+                        let values = values![
+                            user,
+                            digest,
+                            fetched,
+                            fresh_until,
+                            size,
+                            etag,
+                            last_modified,
+                            content
+                        ];
+                        tx.execute(STORE_PAGE, values).await?;
+                        tx.execute(EVICT_PAGES, values![user, USER_CACHE_BYTES])
+                            .await?;
+                        Ok(())
+                    })
+                });
+            stored.await
+        })
+    }
+
+    fn remove_page<'a>(
+        &'a self,
+        user: &'a UserId,
+        url: &'a str,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        let given = (user.clone(), digest_of(url.as_bytes()));
+        self.engine.write_one(given, |tx, (user, digest)| {
+            Box::pin(async move {
+                tx.execute(REMOVE_PAGE, values![user, digest]).await?;
+                Ok(())
+            })
+        })
+    }
+}
+
+fn page(row: Row<'_>) -> Result<CachedPage, Failure> {
+    Ok(CachedPage {
+        fetched: row.get(0)?,
+        fresh_until: row.get(1)?,
+        etag: row.get(2)?,
+        last_modified: row.get(3)?,
+        content: row.get(4)?,
+    })
+}
+
+const PAGE: Sql = sql!(
+    r#"SELECT fetched, fresh_until, etag, last_modified, content FROM web_pages
+      WHERE "user" = $1 AND digest = $2"#
+);
+
+const STORE_PAGE: Sql = sql!(
+    r#"INSERT INTO web_pages ("user", digest, fetched, fresh_until, size, etag, last_modified, content)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+     ON CONFLICT ("user", digest) DO UPDATE SET fetched = excluded.fetched,
+        fresh_until = excluded.fresh_until, size = excluded.size, etag = excluded.etag,
+        last_modified = excluded.last_modified, content = excluded.content"#
+);
+
+const REMOVE_PAGE: Sql = sql!(r#"DELETE FROM web_pages WHERE "user" = $1 AND digest = $2"#);
+
+/// Deletes a user's oldest pages beyond `$2` bytes.
+const EVICT_PAGES: Sql = sql!(
+    r#"DELETE FROM web_pages WHERE "user" = $1 AND digest IN
+        (SELECT digest FROM
+            (SELECT digest, sum(size) OVER (ORDER BY fetched DESC, digest) AS total
+               FROM web_pages WHERE "user" = $1) AS pages
+          WHERE total > $2::bigint)"#
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::plans::sqlite_plan;
+
+    #[test]
+    fn no_statement_on_web_pages_scans_the_pages_of_other_users_or_sorts() {
+        for statement in [PAGE, REMOVE_PAGE, EVICT_PAGES] {
+            let plan = sqlite_plan(statement);
+            let is_scan = plan.contains("SCAN web_pages");
+            assert!(!is_scan && !plan.contains("TEMP B-TREE"), "{plan}");
+        }
+    }
 }

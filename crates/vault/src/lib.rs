@@ -14,7 +14,7 @@
 //! # use std::sync::Arc;
 //! # fn parts() -> VaultParts {
 //! #     VaultParts {
-//! #         store: Arc::new(lango_store::MemoryStore::new()),
+//! #         store: Arc::new(lango_store::Store::in_memory()),
 //! #         clock: Arc::new(lango_testkit::ambient::SetClock::default()),
 //! #         owner: lango_core::UserId::from("local"),
 //! #         actor: "an example".into(),

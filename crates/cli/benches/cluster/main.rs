@@ -25,7 +25,7 @@ use common::script::ScriptedProvider;
 use common::settling::settle;
 use copies::Copies;
 use faults::Faults;
-use lango_store::PostgresStore;
+use lango_store::Store;
 use lango_testkit::postgres::Cluster;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -174,7 +174,7 @@ fn run(
 fn read_log(place: &Place, address: &str) -> Log {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let log = runtime.block_on(async {
-        let store = PostgresStore::at(address, "lango-orchestrator".into()).unwrap();
+        let store = Store::postgres(address, "lango-orchestrator".into()).unwrap();
         Log::read(&store).await
     });
     log.verified_by(place)

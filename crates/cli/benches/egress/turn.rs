@@ -8,7 +8,7 @@ use lango_core::{ModelReply, Tool};
 use lango_engine::SystemClock;
 use lango_net::{Check, SeenLinks};
 use lango_sandbox::{Helper, Launcher, Policy};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_testkit::model::{calls, say};
 use lango_testkit::wire_server::{Answer, Recorded, WireServer};
 use lango_tools::{CommandLimits, CommandProxy, CommandSetup, Commands, Workspace, command_tools};
@@ -287,7 +287,7 @@ impl InProcessTools {
         tools.push(fetch_tool(FetchParts {
             egress,
             links: SeenLinks::default(),
-            cache: Arc::new(MemoryStore::new()),
+            cache: Arc::new(Store::in_memory()),
             clock: Arc::new(SystemClock),
         }));
         Self {

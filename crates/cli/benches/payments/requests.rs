@@ -5,7 +5,7 @@ use super::wallet::{KnownKey, Setup};
 use lango_core::{Caller, Inspection, PaymentQuery, PaymentState, PaymentStore, Tool, Trust};
 use lango_net::{Egress, EgressLimits, EgressRules};
 use lango_payment::{Payments, payment_tools};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 struct Agent {
     tool: Arc<dyn Tool>,
     payments: Payments,
-    store: Arc<MemoryStore>,
+    store: Arc<Store>,
     key: KnownKey,
     host: u16,
 }
@@ -33,7 +33,7 @@ pub async fn run(chain: &Chain, host: &Program) -> usize {
 impl Agent {
     fn new(number: u8, chain: &Chain, host: &Program) -> Self {
         let key = KnownKey::funded(number, chain);
-        let store = Arc::new(MemoryStore::new());
+        let store = Arc::new(Store::in_memory());
         let payments = Setup::new(chain.url(), &key, store.clone()).payments();
         let allow = format!("127.0.0.1:{}", host.port).parse().unwrap();
         let rules = EgressRules {

@@ -5,7 +5,7 @@ use super::node::LossyNode;
 use super::wallet::{KnownKey, Setup, order};
 use lango_core::{Payment, PaymentQuery, PaymentState, PaymentStore};
 use lango_payment::{PaymentError, Reconciled};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,14 +23,14 @@ pub async fn run(chain: &Chain) -> usize {
     8
 }
 
-async fn stored(store: &Arc<MemoryStore>, key: &KnownKey) -> Vec<Payment> {
+async fn stored(store: &Arc<Store>, key: &KnownKey) -> Vec<Payment> {
     let query = PaymentQuery::Newest(key.account());
     store.payments(query, 100).await.unwrap()
 }
 
 async fn the_same_call_pays_once(chain: &Chain) {
     let key = KnownKey::funded(1, chain);
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let setup = Setup::new(chain.url(), &key, store.clone());
     let payments = setup.payments();
     let first = payments.send(&order("a", 7, 1)).await.unwrap();
@@ -38,7 +38,7 @@ async fn the_same_call_pays_once(chain: &Chain) {
     let again = payments.send(&order("a", 7, 1)).await.unwrap();
     assert_eq!(again, first);
     // A process that has lost its database finds out from the contract.
-    let forgetful = Setup::new(chain.url(), &key, Arc::new(MemoryStore::new()));
+    let forgetful = Setup::new(chain.url(), &key, Arc::new(Store::in_memory()));
     let refused = forgetful.payments().send(&order("a", 7, 1)).await;
     assert!(
         matches!(refused, Err(PaymentError::Refused { .. })),
@@ -53,7 +53,7 @@ async fn the_same_call_pays_once(chain: &Chain) {
 async fn a_lost_broadcast_is_unknown_and_the_next_payment_fills_its_nonce(chain: &Chain) {
     let key = KnownKey::funded(2, chain);
     let node = LossyNode::start(chain.port());
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let mut setup = Setup::new(node.url(), &key, store.clone());
     setup.timeout = Duration::from_millis(300);
     node.lose(Some("eth_sendRawTransaction"));
@@ -77,7 +77,7 @@ async fn a_lost_broadcast_is_unknown_and_the_next_payment_fills_its_nonce(chain:
 
 async fn an_unconfirmed_payment_is_unknown_and_settled_later(chain: &Chain) {
     let key = KnownKey::funded(3, chain);
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let mut setup = Setup::new(chain.url(), &key, store.clone());
     setup.timeout = Duration::from_millis(300);
     chain.mine_at_once(false);
@@ -110,7 +110,7 @@ async fn an_unconfirmed_payment_is_unknown_and_settled_later(chain: &Chain) {
 async fn other_software_with_the_wallet_does_not_block_it(chain: &Chain) {
     let key = KnownKey::funded(4, chain);
     let node = LossyNode::start(chain.port());
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let mut setup = Setup::new(node.url(), &key, store.clone());
     setup.timeout = Duration::from_millis(300);
     node.lose(Some("eth_sendRawTransaction"));
@@ -137,7 +137,7 @@ async fn other_software_with_the_wallet_does_not_block_it(chain: &Chain) {
 async fn an_expired_payment_fails_only_when_it_cannot_be_paid(chain: &Chain) {
     let key = KnownKey::funded(5, chain);
     let node = LossyNode::start(chain.port());
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let mut setup = Setup::new(node.url(), &key, store.clone());
     setup.timeout = Duration::from_millis(300);
     setup.limits.day = 9;
@@ -168,7 +168,7 @@ async fn an_expired_payment_fails_only_when_it_cannot_be_paid(chain: &Chain) {
 async fn an_unsigned_payment_fails_after_its_time(chain: &Chain) {
     let key = KnownKey::funded(6, chain);
     let node = LossyNode::start(chain.port());
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let setup = Setup::new(node.url(), &key, store.clone());
     node.lose(Some("eth_estimateGas"));
     let failed = setup.payments().send(&order("cut", 5, 1)).await;
@@ -187,7 +187,7 @@ async fn an_unsigned_payment_fails_after_its_time(chain: &Chain) {
 
 async fn a_stuck_transaction_is_replaced_by_one_with_a_higher_fee(chain: &Chain) {
     let key = KnownKey::funded(7, chain);
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let mut setup = Setup::new(chain.url(), &key, store.clone());
     setup.timeout = Duration::from_millis(300);
     chain.mine_at_once(false);
@@ -214,7 +214,7 @@ async fn a_stuck_transaction_is_replaced_by_one_with_a_higher_fee(chain: &Chain)
 
 async fn a_fee_over_the_ceiling_is_refused(chain: &Chain) {
     let key = KnownKey::funded(8, chain);
-    let mut setup = Setup::new(chain.url(), &key, Arc::new(MemoryStore::new()));
+    let mut setup = Setup::new(chain.url(), &key, Arc::new(Store::in_memory()));
     setup.max_fee = 1000;
     let refused = setup.payments().send(&order("dear", 5, 1)).await;
     assert!(

@@ -7,7 +7,7 @@ use lango_core::{
     Event, EventBody, Page, SessionCatalog, SessionId, SessionStore, StoreError, UserId,
 };
 use lango_engine::Stop;
-use lango_store::SqliteStore;
+use lango_store::Store;
 use rusqlite::Connection;
 use std::collections::BTreeSet;
 use std::fs;
@@ -40,7 +40,7 @@ pub async fn check(truth: &Truth, cut: &Cut, random: &mut Random, found: &mut Fo
     let acknowledged = truth.batches.iter().take(copy.acknowledged);
     let kept = acknowledged.filter(|batch| batch.wal_length <= cut.length);
     let kept: Vec<&Stored> = kept.collect();
-    match SqliteStore::open(&path, ROOT.into()) {
+    match Store::open_sqlite(&path, ROOT.into()) {
         Ok(store) => {
             let store = Arc::new(store);
             check_file(&path, found);
@@ -77,7 +77,7 @@ fn check_file(path: &Path, found: &mut Found) {
     }
 }
 
-async fn check_sessions(truth: &Truth, kept: &[&Stored], store: &SqliteStore, found: &mut Found) {
+async fn check_sessions(truth: &Truth, kept: &[&Stored], store: &Store, found: &mut Found) {
     let unfinished = store.unfinished(None, ALL).await.unwrap();
     let unfinished: BTreeSet<String> = unfinished
         .iter()
@@ -136,7 +136,7 @@ async fn check_sessions(truth: &Truth, kept: &[&Stored], store: &SqliteStore, fo
     }
 }
 
-async fn log(store: &SqliteStore, session: &SessionId) -> Result<Vec<Event>, StoreError> {
+async fn log(store: &Store, session: &SessionId) -> Result<Vec<Event>, StoreError> {
     let all = Page {
         from: 1,
         limit: ALL,
@@ -195,7 +195,7 @@ fn open_questions(events: &[Event]) -> BTreeSet<String> {
 }
 
 /// Goes on with every turn that was cut off, and has one more in a session.
-async fn go_on(store: &Arc<SqliteStore>, random: &mut Random, found: &mut Found) {
+async fn go_on(store: &Arc<Store>, random: &mut Random, found: &mut Found) {
     let runner = runner(Arc::clone(store) as Arc<dyn SessionStore>);
     let (nobody, _) = mpsc::channel(1);
     let sessions = store.list(&UserId::from(USER), ALL).await.unwrap();

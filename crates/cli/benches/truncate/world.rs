@@ -9,7 +9,7 @@ use lango_engine::{
     Action, Conversation, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, Shown, Stop,
     SystemClock, Topology, Tree, TreeSettings, TurnEnd,
 };
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, calls, delegate, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use rusqlite::Connection;
@@ -67,7 +67,7 @@ impl Truth {
 pub async fn make(random: &mut Random) -> Truth {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
-    let store = Arc::new(SqliteStore::open(&path, ROOT.into()).unwrap());
+    let store = Arc::new(Store::open_sqlite(&path, ROOT.into()).unwrap());
     // A reader who never leaves: nothing is moved into the file, so that every frame is only in the log.
     let reader = Connection::open(&path).unwrap();
     reader
@@ -220,7 +220,7 @@ pub fn runner(store: Arc<dyn SessionStore>) -> Runner {
         environment: None,
         remotes: Vec::new(),
         store,
-        attachments: Arc::new(lango_store::MemoryStore::new()),
+        attachments: Arc::new(lango_store::Store::in_memory()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),

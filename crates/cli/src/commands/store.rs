@@ -8,7 +8,7 @@ use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker};
 use lango_store::archive::Wiped;
-use lango_store::{SqliteStore, VectorSearch};
+use lango_store::{Store, VectorSearch};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -23,10 +23,10 @@ pub async fn store(config: Vec<String>, command: StoreCommand) -> Result<Exit, F
 }
 
 /// The file of session.store, which must be there.
-fn file(app: &App) -> Result<SqliteStore, Failure> {
+fn file(app: &App) -> Result<Store, Failure> {
     app.past_keeper()?;
     match &app.loaded.settings.session.store {
-        StoreLocation::Sqlite(path) => Ok(SqliteStore::at(path, app.tree.root.name.clone())?),
+        StoreLocation::Sqlite(path) => Ok(Store::sqlite(path, app.tree.root.name.clone())?),
         place @ StoreLocation::Postgres(_) => {
             let message = format!("`{place}` is on a server, whose own tools copy it");
             Err(Failure::new(Exit::Usage, message).next(format!(

@@ -3,7 +3,7 @@
 use crate::lango::{Lango, Ran, finish_child, of_type, text};
 use crate::terminal::Terminal;
 use lango_core::{Patience, SessionId, SessionStore};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::session_store_contract::Sketch;
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -292,7 +292,7 @@ fn what_came_whole_before_a_bad_line_stays() {
 pub fn add_turns(path: &Path, session: &str, turns: usize) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let store = SqliteStore::at(path, "lango-orchestrator".into()).unwrap();
+        let store = Store::sqlite(path, "lango-orchestrator".into()).unwrap();
         let id = SessionId::from(session);
         let next = store.open(&id).await.unwrap().next_seq;
         let mut sketch = Sketch::of(&id).at(next);
@@ -452,7 +452,7 @@ fn a_session_that_is_busy_here_is_not_imported_over() {
     let whole = exported(&lango);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let other = lango.workspace().join("other.db");
-    let store = SqliteStore::at(other, "lango-orchestrator".into()).unwrap();
+    let store = Store::sqlite(other, "lango-orchestrator".into()).unwrap();
     let id = SessionId::from(session.as_str());
     let held = runtime.block_on(store.hold(&id, Patience::Refuse)).unwrap();
     let ran = import(&lango, &whole);

@@ -3,7 +3,7 @@
 use crate::archive::in_other;
 use crate::lango::{Lango, Ran};
 use lango_core::{AttachmentStore, SessionId, SessionStore, UserId};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::session_store_contract::{Sketch, attachment};
 use rusqlite::Connection;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn attach(lango: &Lango, session: &str) {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let store = SqliteStore::open(lango.database(), "lango-orchestrator".into()).unwrap();
+        let store = Store::open_sqlite(lango.database(), "lango-orchestrator".into()).unwrap();
         let (user, id) = (UserId::from("local"), SessionId::from(session));
         let mut files = Vec::new();
         for (name, bytes) in [("a.txt", &b"one"[..]), ("b.png", b"\0\xff")] {

@@ -7,7 +7,7 @@ use crate::terminal::Terminal;
 use lango_core::{
     Patience, SessionId, SessionStore, Source, TaskRecord, TaskStore, Timestamp, Trust, UserId,
 };
-use lango_store::{LibraryRows, NewChunk, NewDocument, Part, Piece, SqliteStore};
+use lango_store::{LibraryRows, NewChunk, NewDocument, Part, Piece, Store};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ fn ids(lango: &Lango) -> Vec<String> {
 fn attach(lango: &Lango, session: &str) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let store = SqliteStore::at(lango.database(), "lango-orchestrator".into()).unwrap();
+        let store = Store::sqlite(lango.database(), "lango-orchestrator".into()).unwrap();
         let (user, id) = (UserId::from("local"), SessionId::from(session));
         let collection = store.collection(&user, "notes", Some(&id)).await.unwrap();
         let chunk = |at: u64| NewChunk {
@@ -147,7 +147,7 @@ fn a_session_that_is_busy_is_not_deleted_nor_are_those_beside_it() {
     let lango = Lango::new();
     let (one, two) = (lango.session("a"), lango.session("b"));
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let store = SqliteStore::at(lango.database(), "lango-orchestrator".into()).unwrap();
+    let store = Store::sqlite(lango.database(), "lango-orchestrator".into()).unwrap();
     let id = SessionId::from(two.as_str());
     let held = runtime.block_on(store.hold(&id, Patience::Refuse)).unwrap();
     let ran = lango.run(&["sessions", "delete", "--yes", &one, &two]);

@@ -6,7 +6,7 @@ use crate::models::Provider;
 use crate::secrets::{PASSPHRASE, run, with_passphrase};
 use lango_core::UserId;
 use lango_engine::SystemClock;
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::model::{call, delegate_and_finish, say};
 use lango_vault::{
     NewSecret, SecretKind, SecretName, SecretValue, UnlockSecret, Vault, VaultParts,
@@ -332,7 +332,7 @@ fn a_damaged_wallet_is_advised_what_works() {
 async fn a_wallet_of_an_older_version_shows_its_address_after_an_unlock() {
     let lango = Lango::new();
     lango.session("hello");
-    let store = SqliteStore::at(lango.database(), "orchestrator".into()).unwrap();
+    let store = Store::sqlite(lango.database(), "orchestrator".into()).unwrap();
     let vault = Vault::new(VaultParts {
         store: Arc::new(store),
         clock: Arc::new(SystemClock),

@@ -3,7 +3,7 @@
 use crate::archive::add_turns;
 use crate::lango::{Lango, PATIENCE, finish_child, text};
 use lango_core::{Patience, SessionId, SessionStore};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use rusqlite::Connection;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -189,7 +189,7 @@ fn a_database_that_is_in_use_is_not_moved() {
     let lango = Lango::new();
     let session = lango.session("hello");
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let store = SqliteStore::at(lango.database(), "lango-orchestrator".into()).unwrap();
+    let store = Store::sqlite(lango.database(), "lango-orchestrator".into()).unwrap();
     let id = SessionId::from(session.as_str());
     let held = runtime.block_on(store.hold(&id, Patience::Refuse)).unwrap();
     let from = format!("sqlite:{}", lango.database().display());

@@ -10,7 +10,7 @@ use lango_engine::{
     Conversation, Gate, RandomIds, Runner, RunnerParts, Shown, Stop, SystemClock, Topology, Tree,
     TreeSettings,
 };
-use lango_store::{MemoryStore, PostgresStore, SqliteStore};
+use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
@@ -60,14 +60,14 @@ impl Bench {
             .expect("a runtime");
         let root = AgentName::from("lango-orchestrator");
         let (store, folder): (Arc<dyn Sessions>, _) = match place {
-            Place::Memory => (Arc::new(MemoryStore::new()), None),
+            Place::Memory => (Arc::new(Store::in_memory()), None),
             Place::Sqlite => {
                 let folder = tempfile::tempdir().expect("a folder");
-                let store = SqliteStore::open(folder.path().join("bench.db"), root);
+                let store = Store::open_sqlite(folder.path().join("bench.db"), root);
                 (Arc::new(store.expect("a database")), Some(folder))
             }
             Place::Postgres(address) => {
-                let store = PostgresStore::at(address, root);
+                let store = Store::postgres(address, root);
                 (Arc::new(store.expect("an address")), None)
             }
         };
@@ -165,7 +165,7 @@ fn runner(store: Arc<dyn SessionStore>) -> Runner {
         environment: None,
         remotes: Vec::new(),
         store,
-        attachments: Arc::new(lango_store::MemoryStore::new()),
+        attachments: Arc::new(lango_store::Store::in_memory()),
         clock: Arc::new(SystemClock),
         ids: Arc::new(RandomIds),
         limits: Limits::default(),

@@ -8,7 +8,7 @@ use lango_core::{
     Timestamp,
 };
 use lango_engine::{Action, Rules, RunnerError, Stop, TurnEnd};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::CountingTool;
@@ -72,7 +72,7 @@ async fn the_second_of_two_can_be_answered_first() {
 #[tokio::test]
 async fn nobody_overtakes_a_turn_that_waits() {
     let (mut bench, _tool) = writing_bench();
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     bench.store = Arc::clone(&store) as _;
     let script = [say("Hi.")].into_iter().chain(one_write("a"));
     let runner = bench.runner(ScriptedModel::replies(script));
@@ -128,7 +128,7 @@ async fn what_is_asked_for_each_time_is_asked_for_each_of_two_same_calls() {
 #[tokio::test]
 async fn one_answer_is_one_grant_however_many_calls_it_answers() {
     let (mut bench, tool) = writing_bench();
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     bench.store = Arc::clone(&store) as _;
     let both = calls(["a", "a"].map(|path| ("fs_write", json!({ "path": path }))));
     let script = [delegate_and_finish("operator", "x"), both, say("Done.")];
@@ -142,7 +142,7 @@ async fn one_answer_is_one_grant_however_many_calls_it_answers() {
 #[tokio::test]
 async fn a_grant_that_is_taken_back_in_a_turn_does_not_hold_for_the_same_call_again() {
     let (mut bench, tool) = writing_bench();
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     bench.store = Arc::clone(&store) as _;
     let twice = [
         delegate_and_finish("operator", "x"),

@@ -7,7 +7,7 @@ use lango_core::{
     SessionCatalog, Waiting,
 };
 use lango_engine::{Action, Conversation, Rules, RunnerError, Stop, TurnEnd};
-use lango_store::{MemoryStore, SqliteStore};
+use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, calls, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
@@ -152,7 +152,7 @@ async fn a_no_and_its_reason_go_to_the_model_and_nothing_runs() {
 async fn a_turn_that_waits_goes_on_in_another_process_and_the_tool_runs_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
-    let open = || Arc::new(SqliteStore::open(&path, "lango-orchestrator".into()).unwrap());
+    let open = || Arc::new(Store::open_sqlite(&path, "lango-orchestrator".into()).unwrap());
     let (mut bench, tool) = writing_bench();
     bench.store = open();
     let session = {
@@ -296,7 +296,7 @@ async fn requests_of_several_agents_queue_and_the_others_go_on_meanwhile() {
 #[tokio::test]
 async fn an_answer_for_the_session_holds_in_later_turns_until_it_is_taken_back() {
     let (mut bench, tool) = writing_bench();
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     bench.store = Arc::clone(&store) as _;
     let script = one_write("notes/a")
         .into_iter()

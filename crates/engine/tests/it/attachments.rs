@@ -9,7 +9,7 @@ use lango_core::{
     RemoteEvent, Tool, ToolError, ToolOutput, ToolSpec, Trust, UserInput,
 };
 use lango_engine::{RunnerError, Stop, Turn};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, delegate, failure, say};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::spec;
@@ -265,7 +265,7 @@ async fn a_persons_file_is_data_that_nobody_vouches_for() {
 async fn a_turn_whose_process_is_gone_goes_on_with_the_same_files() {
     let folder = tempfile::tempdir().unwrap();
     let open = || {
-        let store = SqliteStore::at(folder.path().join("lango.db"), "lango-orchestrator".into());
+        let store = Store::sqlite(folder.path().join("lango.db"), "lango-orchestrator".into());
         let store = Arc::new(store.unwrap());
         Bench {
             store: Arc::clone(&store) as _,

@@ -10,7 +10,7 @@ use lango_engine::{
     TreeSettings, TurnEnd, TurnReport,
 };
 use lango_secrets::Masks;
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_testkit::ambient::{CountingIds, SetClock};
 use lango_testkit::model::ScriptedModel;
 use std::collections::BTreeMap;
@@ -44,8 +44,8 @@ impl Bench {
             model_settings: ModelSettings::default(),
             environment: None,
             remotes: Vec::new(),
-            store: Arc::new(MemoryStore::new()),
-            attachments: Arc::new(MemoryStore::new()),
+            store: Arc::new(Store::in_memory()),
+            attachments: Arc::new(Store::in_memory()),
             limits: Limits::default(),
             rules: Rules::default(),
             folder: "/work",

@@ -6,7 +6,7 @@ use lango_core::{
     SessionId, SessionStore, Timestamp, Tool, Waiting,
 };
 use lango_engine::{Conversation, RunnerError, Stop, TurnEnd, TurnReport};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, delegate, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
@@ -34,7 +34,7 @@ pub fn tools(effect: Effect) -> (Arc<CountingTool>, Vec<Arc<dyn Tool>>) {
 
 /// A bench whose store holds this much of a log, and nobody who is at work on it.
 pub async fn left_with(tools: Vec<Arc<dyn Tool>>, events: &[Event]) -> (Bench, SessionId) {
-    let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
+    let store: Arc<dyn SessionStore> = Arc::new(Store::in_memory());
     let id = events[0].session.clone();
     let new = NewSession {
         id: id.clone(),

@@ -6,7 +6,7 @@ use lango_core::{
     StoreError, Tool, ToolError,
 };
 use lango_engine::{Gate, Runner, Shown, Stop};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_testkit::model::{ScriptedModel, call, calls, delegate, delegate_and_finish, say};
 use lango_testkit::remote::ScriptedRemote;
 use lango_testkit::tool::CountingTool;
@@ -288,7 +288,7 @@ async fn a_remote_agent_answers_as_a_sub_agent() {
         (report.author.unwrap().as_str(), report.answer.as_deref()),
         ("translator", Some("bonjour"))
     );
-    bench.store = Arc::new(MemoryStore::new());
+    bench.store = Arc::new(Store::in_memory());
     bench.remotes = vec![Arc::new(ScriptedRemote::new("translator", Err("down")))];
     let script = [delegate_and_finish("translator", "x"), say("It is down.")];
     let (report, _) = turn(

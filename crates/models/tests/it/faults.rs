@@ -8,7 +8,7 @@ use crate::support::BOTH;
 use crate::support::Kind;
 use crate::turns::{House, PATIENT, Screen, resilient, turn};
 use lango_core::{EventBody, Limit, Outcome};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_testkit::model::say;
 use lango_testkit::wire_server::{Answer, WireServer};
 use std::collections::VecDeque;
@@ -67,7 +67,7 @@ async fn play(row: &Row, kind: Kind, streaming: bool) -> String {
     let idle = if is_silent { IDLE } else { PATIENT };
     let server = serve(row).await;
     let model = resilient(kind, server.url(), streaming, idle);
-    let house = House::new(Arc::new(MemoryStore::new()), model);
+    let house = House::new(Arc::new(Store::in_memory()), model);
     let mut conversation = house.start();
     let begun = Instant::now();
     let (report, shown) = turn(&mut conversation, "Do the task.").await;

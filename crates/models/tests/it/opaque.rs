@@ -4,7 +4,7 @@ use crate::support::BOTH;
 use crate::support::Kind;
 use crate::turns::{House, PATIENT, resilient, turn};
 use lango_core::{EventBody, ModelReply, Opaque};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::model::{delegate_and_finish, raw_call, say};
 use lango_testkit::wire_server::WireServer;
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ async fn signed_thoughts_survive_the_log_on_disk_and_come_back_exactly() {
             let server = WireServer::scripted(script).await;
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("lango.db");
-            let store = Arc::new(SqliteStore::open(&path, "lango-orchestrator".into()).unwrap());
+            let store = Arc::new(Store::open_sqlite(&path, "lango-orchestrator".into()).unwrap());
             let house = House::new(store, resilient(kind, server.url(), streaming, PATIENT));
             let mut conversation = house.start();
             let (report, _) = turn(&mut conversation, "Read a and b.").await;
@@ -105,7 +105,8 @@ async fn signed_thoughts_survive_the_log_on_disk_and_come_back_exactly() {
 
             let session = conversation.session().clone();
             drop((conversation, house));
-            let reopened = Arc::new(SqliteStore::open(&path, "lango-orchestrator".into()).unwrap());
+            let reopened =
+                Arc::new(Store::open_sqlite(&path, "lango-orchestrator".into()).unwrap());
             let house = House::new(reopened, resilient(kind, server.url(), streaming, PATIENT));
             let all = lango_core::Page {
                 from: 1,

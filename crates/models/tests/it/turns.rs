@@ -41,7 +41,7 @@ impl House {
             environment: None,
             remotes: vec![],
             store: Arc::clone(&store),
-            attachments: Arc::new(lango_store::MemoryStore::new()),
+            attachments: Arc::new(lango_store::Store::in_memory()),
             clock: Arc::new(SetClock::default()) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
             limits: Limits::default(),

@@ -4,7 +4,7 @@ use lango_core::{BoxFuture, PaymentLimits};
 use lango_payment::{
     KeyBytes, Network, PaymentError, PaymentParts, Payments, Rpc, WalletKey, Wei, parse_key,
 };
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_testkit::ambient::SetClock;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -104,8 +104,8 @@ impl WalletKey for Known {
     }
 }
 
-pub fn payments(url: &str) -> (Payments, Arc<MemoryStore>) {
-    let store = Arc::new(MemoryStore::new());
+pub fn payments(url: &str) -> (Payments, Arc<Store>) {
+    let store = Arc::new(Store::in_memory());
     let payments = Payments::new(PaymentParts {
         network: Network::BaseSepolia,
         rpc: Rpc::new(url).unwrap(),

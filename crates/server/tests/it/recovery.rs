@@ -6,7 +6,7 @@ use lango_core::{
     Patience, SessionStore, Tool, UserId,
 };
 use lango_server::TaskRunner;
-use lango_store::{PostgresOptions, PostgresStore};
+use lango_store::{PostgresOptions, Store};
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::postgres;
 use lango_testkit::tool::CountingTool;
@@ -306,12 +306,12 @@ fn another_server_brings_to_its_end_what_a_dead_one_had_begun() {
 }
 
 /// A copy of the program, on a PostgreSQL that it shares with others.
-fn shared(address: &str) -> Arc<PostgresStore> {
+fn shared(address: &str) -> Arc<Store> {
     let options = PostgresOptions {
         lease: Duration::from_secs(3),
         ..PostgresOptions::default()
     };
-    Arc::new(PostgresStore::with(address, "lango-orchestrator".into(), options).unwrap())
+    Arc::new(Store::postgres_with(address, "lango-orchestrator".into(), options).unwrap())
 }
 
 #[test]

@@ -13,7 +13,7 @@ use lango_engine::{
 use lango_net::Egress;
 use lango_server::auth::Auth;
 use lango_server::{Bounds, Notice, Recovery, ServerContext, TaskRunner, serve};
-use lango_store::{Database, SqliteStore};
+use lango_store::{Database, Store};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -74,13 +74,13 @@ impl TestServer {
         model: impl Model + 'static,
         tools: Vec<Arc<dyn Tool>>,
     ) -> Self {
-        let store = SqliteStore::open(folder.join("lango.db"), "lango-orchestrator".into());
+        let store = Store::open_sqlite(folder.join("lango.db"), "lango-orchestrator".into());
         Self::over(Arc::new(store.unwrap()), model, tools).await
     }
 
     /// The same without tools, fetching files through this guard.
     pub async fn fetching(folder: &Path, model: impl Model + 'static, egress: Egress) -> Self {
-        let store = SqliteStore::open(folder.join("lango.db"), "lango-orchestrator".into());
+        let store = Store::open_sqlite(folder.join("lango.db"), "lango-orchestrator".into());
         Self::with_egress(Arc::new(store.unwrap()), model, vec![], egress).await
     }
 

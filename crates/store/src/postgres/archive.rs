@@ -4,7 +4,7 @@ mod intake;
 mod removing;
 pub(super) mod statements;
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use super::database::Values;
 use super::failure::Failure;
 use super::rows::{bound, limit, text, unsigned};
@@ -14,13 +14,7 @@ use lango_core::{BoxFuture, Page, SessionId, StoreError, Timestamp, UserId};
 use statements::{IDS, RECORD, ROWS};
 use tokio_postgres::Row;
 
-impl PostgresStore {
-    /// Recomputes the hashes of a session's log. Gives the number of events it holds, or [`StoreError::Damaged`] with
-    /// the first one that is not what was once written.
-    pub async fn verify(&self, session: &SessionId) -> Result<u64, StoreError> {
-        crate::archive::verify(self, session, &mut |_| ()).await
-    }
-
+impl PostgresEngine {
     async fn ids_of(
         &self,
         user: &str,
@@ -33,7 +27,7 @@ impl PostgresStore {
     }
 }
 
-impl Archive for PostgresStore {
+impl Archive for PostgresEngine {
     fn ids(
         &self,
         user: &UserId,

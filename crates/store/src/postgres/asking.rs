@@ -1,6 +1,6 @@
 //! How statements are asked, alone or several in one transaction, and how claims are read from their rows.
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use super::database::{Database, Purpose, Values};
 use super::failure::Failure;
 use crate::database::Answer;
@@ -47,7 +47,7 @@ impl Ask for Arc<Database> {
     }
 }
 
-impl PostgresStore {
+impl PostgresEngine {
     /// What was asked with statements that stand alone.
     pub(super) fn asked<'a, T>(
         &'a self,

@@ -1,11 +1,11 @@
 //! What other copies changed, as a hint to look.
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use futures_util::stream::{self, StreamExt};
 use lango_core::{BoxStream, Change, Changes};
 use tokio::sync::broadcast::error::RecvError;
 
-impl Changes for PostgresStore {
+impl Changes for PostgresEngine {
     fn changes(&self) -> BoxStream<'static, Change> {
         let leases = self.leases();
         let heard = leases.changed.subscribe();

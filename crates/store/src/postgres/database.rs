@@ -220,6 +220,39 @@ impl Database {
         }
     }
 
+    /// Runs statements that each stand alone. All of it is done again when one fails in a way that may pass; the work is
+    /// given a connection, and whether an earlier try may have been carried out.
+    pub(super) async fn each<T, W>(&self, work: W) -> Result<T, StoreError>
+    where
+        T: Send,
+        W: for<'t> Fn(&'t Object, bool) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
+    {
+        self.open().await?;
+        let mut tries = Tries::within(self.patience);
+        loop {
+            match self.try_each(&work, tries.is_uncertain).await {
+                Ok(result) => return Ok(result),
+                Err(failure) => tries
+                    .after(failure)
+                    .await
+                    .map_err(|failure| self.said(failure))?,
+            }
+        }
+    }
+
+    async fn try_each<T, W>(&self, work: &W, is_repeated: bool) -> Result<T, Failure>
+    where
+        T: Send,
+        W: for<'t> Fn(&'t Object, bool) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
+    {
+        let client = self.pool.get().await?;
+        let done = timeout(TRY, work(&client, is_repeated)).await;
+        done.unwrap_or_else(|_| {
+            self.discard(client);
+            Err(Failure::Silent)
+        })
+    }
+
     /// Runs several statements in one transaction. What fails before the end of it is tried again from its beginning; when
     /// the answer to its end is lost, nobody can know, and that is the error.
     pub(super) async fn transaction<T, W>(&self, purpose: Purpose, work: W) -> Result<T, StoreError>

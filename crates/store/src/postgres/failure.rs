@@ -1,5 +1,6 @@
 //! From what PostgreSQL and the network say to what a caller can do about it. The one place that reads their codes.
 
+pub(super) use crate::engine::Failure;
 use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use lango_core::StoreError;
 use rustls::CertificateError;
@@ -7,19 +8,6 @@ use std::error::Error as _;
 use std::io;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
-
-/// What went wrong below: still in PostgreSQL's words, or said already.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// PostgreSQL's words, or those of the way there.
-    Postgres(Error),
-    /// No connection was to be had, so that nothing was sent.
-    NoConnection(String),
-    /// There was no answer in time.
-    Silent,
-    /// Ours.
-    Said(StoreError),
-}
 
 /// What to make of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,19 +27,12 @@ enum Kind {
 }
 
 impl Failure {
-    /// A failure that only words can describe.
-    pub(super) fn other(detail: impl Into<String>) -> Self {
-        Self::Said(StoreError::Failed {
-            detail: detail.into(),
-        })
-    }
-
     /// Whether a later try may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Postgres(error) => matches!(kind(error), Kind::Away | Kind::Undone),
             Self::NoConnection(_) | Self::Silent => true,
-            Self::Said(_) => false,
+            Self::Said(_) | Self::Column { .. } | Self::Sqlite(_) => false,
         }
     }
 
@@ -60,7 +41,7 @@ impl Failure {
         match self {
             Self::Postgres(error) => kind(error) == Kind::Away,
             Self::Silent => true,
-            Self::NoConnection(_) | Self::Said(_) => false,
+            _ => false,
         }
     }
 
@@ -89,40 +70,17 @@ impl Failure {
         let codes = [&SqlState::DUPLICATE_TABLE, &SqlState::DUPLICATE_OBJECT];
         error.code().is_some_and(|code| codes.contains(&code))
     }
-
-    /// In our words, about the database at `place`.
-    pub(super) fn about(self, place: &str) -> StoreError {
-        let place = place.to_owned();
-        match self {
-            Self::Said(error) => error,
-            Self::NoConnection(detail) => StoreError::Unreachable { place, detail },
-            Self::Silent => StoreError::Unreachable {
-                place,
-                detail: "there was no answer in time".to_owned(),
-            },
-            Self::Postgres(error) => {
-                let detail = described(&error);
-                match kind(&error) {
-                    Kind::Away | Kind::Undone => StoreError::Unreachable { place, detail },
-                    Kind::Refused => StoreError::Unreadable { place, detail },
-                    Kind::ReadOnly => StoreError::ReadOnly { place, detail },
-                    Kind::Full => StoreError::Full { place },
-                    Kind::Other => StoreError::Failed { detail },
-                }
-            }
-        }
-    }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Postgres(error)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::Said(error)
+/// PostgreSQL's error in our words.
+pub(crate) fn postgres_error(place: String, error: &Error) -> StoreError {
+    let detail = described(error);
+    match kind(error) {
+        Kind::Away | Kind::Undone => StoreError::Unreachable { place, detail },
+        Kind::Refused => StoreError::Unreadable { place, detail },
+        Kind::ReadOnly => StoreError::ReadOnly { place, detail },
+        Kind::Full => StoreError::Full { place },
+        Kind::Other => StoreError::Failed { detail },
     }
 }
 

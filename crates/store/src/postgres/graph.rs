@@ -11,7 +11,7 @@ mod relate;
 mod statements;
 mod traverse;
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use crate::database::Answer;
 use crate::graph::{
     Ended, Fact, FactQuery, Found, GraphRows, GraphSize, Name, NewFact, Noun, Related, Traversal,
@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// How many facts are kept in one transaction.
 const PORTION: usize = 256;
 
-impl GraphRows for PostgresStore {
+impl GraphRows for PostgresEngine {
     fn relate(&self, user: &UserId, fact: NewFact) -> Answer<'_, Related> {
         self.change((user.clone(), fact), |transaction, (user, fact)| {
             Box::pin(relate::relate(transaction, user, fact))

@@ -26,7 +26,7 @@ use tokio_postgres::{AsyncMessage, Client, Connection, Notification, Socket, Sta
 /// Whose log grew.
 pub(super) const EVENTS: &str = "lango_events";
 /// Which task changed.
-pub(super) const TASKS: &str = "lango_tasks";
+pub(crate) const TASKS: &str = "lango_tasks";
 /// Which session was let go of.
 pub(super) const HOLDS: &str = "lango_holds";
 

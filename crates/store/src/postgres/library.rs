@@ -13,7 +13,7 @@ mod statements;
 mod vectors;
 mod writing;
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use super::failure::Failure;
 use super::pgvector;
 use crate::database::Answer;
@@ -48,7 +48,7 @@ pub(super) async fn index(
     writing::index(transaction, keys, texts).await
 }
 
-impl LibraryRows for PostgresStore {
+impl LibraryRows for PostgresEngine {
     fn collection(
         &self,
         user: &UserId,

@@ -7,7 +7,7 @@ mod changes;
 mod read;
 mod statements;
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use crate::database::Answer;
 use crate::recollection::{
     Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
@@ -18,7 +18,7 @@ use lango_core::{TurnId, UserId};
 #[cfg(test)]
 pub(super) use statements::EVERYDAY;
 
-impl MemoryRows for PostgresStore {
+impl MemoryRows for PostgresEngine {
     fn watermark(&self, owner: &MemoryOwner) -> Answer<'_, Watermark> {
         let owner = owner.clone();
         self.asked(async move { read::watermark(&self.database, &owner).await })

@@ -1,7 +1,8 @@
 //! How PostgreSQL carries the statements of knowledge out where there is much of everything: by keys.
 
 use super::statements::plans::plan_of;
-use super::{PostgresStore, graph, library, memory};
+use super::{graph, library, memory};
+use crate::Store;
 use crate::library::LibraryRows as _;
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
@@ -78,9 +79,9 @@ INSERT INTO learnings ("user", occasion, fix, error_pattern, confidence, source,
 SELECT 'u_' || n % 2000, 'o' || n, 'f', '', 1, '', 'trusted', 1, n FROM generate_series(1, 20000) AS n;
 SET plan_cache_mode = force_generic_plan"#;
 
-async fn filled() -> (PostgresStore, Client) {
+async fn filled() -> (Store, Client) {
     let address = postgres::empty();
-    let store = PostgresStore::at(&address, "root".into()).unwrap();
+    let store = Store::postgres(&address, "root".into()).unwrap();
     store.open_now().await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);

@@ -1,6 +1,6 @@
 //! Sessions behind the seams.
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use super::approvals::approvals;
 use super::database::Values;
 use super::failure::Failure;
@@ -18,7 +18,7 @@ use lango_core::{
 };
 use tokio_postgres::Row;
 
-impl PostgresStore {
+impl PostgresEngine {
     /// Makes a session, whoever its user is.
     pub(super) async fn make(&self, session: NewSession) -> Result<(), StoreError> {
         let (id, user) = (Words(session.id.as_str()), Words(session.user.as_str()));
@@ -40,7 +40,7 @@ impl PostgresStore {
     }
 }
 
-impl SessionStore for PostgresStore {
+impl SessionStore for PostgresEngine {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             must_be_kept(&session)?;
@@ -162,7 +162,7 @@ impl SessionStore for PostgresStore {
     }
 }
 
-impl SessionCatalog for PostgresStore {
+impl SessionCatalog for PostgresEngine {
     fn list(
         &self,
         user: &UserId,
@@ -246,7 +246,7 @@ impl SessionCatalog for PostgresStore {
     }
 }
 
-impl PostgresStore {
+impl PostgresEngine {
     pub(super) async fn must_exist(&self, session: &SessionId) -> Result<(), StoreError> {
         let rows = self
             .database

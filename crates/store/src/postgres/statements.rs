@@ -3,16 +3,11 @@
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 //! `"user"` is a word of PostgreSQL's own, hence the quotes.
 
-pub(super) mod append;
-pub(super) mod attachments;
+pub(crate) mod append;
 pub(super) mod holds;
-pub(super) mod payment;
 #[cfg(test)]
-pub(in crate::postgres) mod plans;
+pub(crate) mod plans;
 pub(super) mod start;
-pub(super) mod tasks;
-pub(super) mod vault;
-pub(super) mod web_cache;
 
 /// A new session.
 pub(super) const INSERT_SESSION: &str = r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3)

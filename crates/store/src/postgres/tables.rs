@@ -2,7 +2,7 @@
 
 pub(super) mod statements;
 
-use super::PostgresStore;
+use super::PostgresEngine;
 use super::asking::{Ask, execute, row, rows};
 use super::database::Values;
 use super::failure::Failure;
@@ -17,7 +17,7 @@ use statements as sql;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-impl Tables for PostgresStore {
+impl Tables for PostgresEngine {
     fn place(&self) -> String {
         self.database.shown().to_owned()
     }
@@ -86,7 +86,7 @@ impl Tables for PostgresStore {
     }
 }
 
-impl Destination for PostgresStore {
+impl Destination for PostgresEngine {
     fn mark(&self) -> BoxFuture<'_, Result<Option<Mark>, StoreError>> {
         self.look((), |transaction, ()| Box::pin(mark(transaction)))
     }

@@ -2,9 +2,9 @@
 
 mod intake;
 mod removing;
-pub(super) mod statements;
+pub(crate) mod statements;
 
-use super::SqliteStore;
+use super::SqliteEngine;
 use super::connection::execute;
 use super::failure::Failure;
 use super::readers::Reader;
@@ -15,7 +15,7 @@ use lango_core::{BoxFuture, Page, SessionId, StoreError, Text, Timestamp, UserId
 use rusqlite::{OptionalExtension as _, Row, params};
 use statements::{IDS, RECORD, ROWS};
 
-impl Archive for SqliteStore {
+impl Archive for SqliteEngine {
     fn ids(
         &self,
         user: &UserId,

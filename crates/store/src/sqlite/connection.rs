@@ -4,9 +4,11 @@ use super::failure::{Failure, place_of};
 use super::migrations;
 use super::place::{self, APPLICATION_ID};
 use lango_core::StoreError;
+use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB, OpenFlags};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -58,6 +60,27 @@ fn try_open(path: &Path) -> Result<Connection, Failure> {
     Ok(connection)
 }
 
+/// Opens a database that ends with its connection.
+pub(super) fn prepare_in_memory() -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    configure(&connection)?;
+    connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY")?;
+    let mut template = TEMPLATE.lock().unwrap_or_else(PoisonError::into_inner);
+    let template = match &mut *template {
+        Some(template) => template,
+        None => {
+            let mut new = Connection::open_in_memory()?;
+            migrations::migrate(&mut new)?;
+            template.insert(new)
+        }
+    };
+    Backup::new(template, &mut connection)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
+    Ok(connection)
+}
+
+/// An empty database with the newest schema: copying it takes a tenth of the time that migrating does.
+static TEMPLATE: Mutex<Option<Connection>> = Mutex::new(None);
+
 /// Opens a connection that can only read. The writer's must be open already.
 pub(super) fn open_reader(path: &Path) -> rusqlite::Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -74,10 +97,15 @@ pub(super) fn execute(connection: &Connection, statement: &str) -> rusqlite::Res
 fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
+    configure(&connection)?;
+    Ok(connection)
+}
+
+fn configure(connection: &Connection) -> rusqlite::Result<()> {
     // Plans that do not depend on bound values; else SQLite plans many a cached statement anew for each value.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    Ok(connection)
+    Ok(())
 }
 
 fn set_up(connection: &Connection, path: &Path) -> Result<(), Failure> {

@@ -1,29 +1,13 @@
 //! From what SQLite and the system say to what a caller can do about it. The one place that reads their codes.
 
+pub(super) use crate::engine::Failure;
 use lango_core::{SessionId, StoreError};
 use rusqlite::types::Type;
 use rusqlite::{Error, ErrorCode, ffi};
 use std::io;
 use std::path::Path;
 
-/// What went wrong below: still in SQLite's words, or said already.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// SQLite's words.
-    Sqlite(Error),
-    /// Ours.
-    Said(StoreError),
-}
-
 impl Failure {
-    /// In our words, about the database at `path`.
-    pub(super) fn about(self, path: &Path) -> StoreError {
-        match self {
-            Self::Sqlite(error) => sqlite_error(path, &error),
-            Self::Said(error) => error,
-        }
-    }
-
     /// Whether another process is in the way, so that a later try may succeed.
     pub(super) fn is_busy(&self) -> bool {
         let Self::Sqlite(error) = self else {
@@ -52,30 +36,11 @@ impl Failure {
             detail: what.to_owned(),
         })
     }
-
-    /// A failure that only words can describe.
-    pub(super) fn other(detail: impl Into<String>) -> Self {
-        Self::Said(StoreError::Failed {
-            detail: detail.into(),
-        })
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Sqlite(error)
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::Said(error)
-    }
 }
 
 /// SQLite's error in our words.
-pub(super) fn sqlite_error(path: &Path, error: &Error) -> StoreError {
-    let (place, detail) = (place_of(path), error.to_string());
+pub(crate) fn sqlite_error(place: String, error: &Error) -> StoreError {
+    let detail = error.to_string();
     if error
         .sqlite_error()
         .is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE)

@@ -10,7 +10,7 @@ mod relate;
 mod statements;
 mod traverse;
 
-use super::SqliteStore;
+use super::SqliteEngine;
 use super::connection::execute;
 use super::failure::Failure;
 use crate::database::Answer;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// How many facts are kept in one transaction.
 const PORTION: usize = 256;
 
-impl GraphRows for SqliteStore {
+impl GraphRows for SqliteEngine {
     fn relate(&self, user: &UserId, fact: NewFact) -> Answer<'_, Related> {
         let user = user.clone();
         let change = move |connection: &Connection| relate::relate(connection, &user, &fact);
@@ -120,7 +120,7 @@ impl GraphRows for SqliteStore {
     }
 }
 
-impl SqliteStore {
+impl SqliteEngine {
     /// Looks something up, all of it as of one moment.
     async fn look<T, F>(&self, look: F) -> Result<T, StoreError>
     where

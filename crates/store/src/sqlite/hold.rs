@@ -48,7 +48,7 @@ pub(super) async fn hold(
         match (lock, patience) {
             (Some(lock), _) => {
                 return Ok(Box::new(FileHold {
-                    _lock: lock,
+                    _lock: Some(lock),
                     _place: place,
                 }));
             }
@@ -62,6 +62,19 @@ pub(super) async fn hold(
             (None, Patience::Wait { .. }) => tokio::time::sleep(LOOK_EVERY).await,
         }
     }
+}
+
+/// Takes hold of a session that only this process can use.
+pub(super) async fn hold_here(
+    lines: &Arc<Lines>,
+    session: &SessionId,
+    patience: Patience,
+) -> Result<Hold, StoreError> {
+    let place = lines.join(session, patience).await?;
+    Ok(Box::new(FileHold {
+        _lock: None,
+        _place: place,
+    }))
 }
 
 /// How many sessions of the database at `path` somebody holds or waits for.
@@ -87,7 +100,7 @@ pub(super) fn count(path: &Path) -> Result<usize, StoreError> {
 /// A session that this process holds.
 struct FileHold {
     // First the file, then the place: whoever is next here finds it free.
-    _lock: LockedFile,
+    _lock: Option<LockedFile>,
     _place: Place,
 }
 

@@ -9,7 +9,7 @@ mod nearest;
 mod statements;
 mod vectors;
 
-use super::SqliteStore;
+use super::SqliteEngine;
 use super::failure::Failure;
 use crate::database::Answer;
 use crate::library::{
@@ -33,7 +33,7 @@ pub(super) fn wipe_document(
     documents::wipe_some(connection, user, document, WIPED_AT_ONCE).map(drop)
 }
 
-impl LibraryRows for SqliteStore {
+impl LibraryRows for SqliteEngine {
     fn collection(
         &self,
         user: &UserId,

@@ -4,18 +4,17 @@
 
 use super::approvals;
 use super::archive::statements::HIDDEN_USER;
-use super::attachments;
 use super::failure::Failure;
 use super::remote_threads;
 use super::statements::{
-    FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, IS_SEEN, LOG_END, SET_DELEGATION,
-    UPDATE_SESSION,
+    FINISH_TURN, INSERT_EVENT, INSERT_REFERENCE, INSERT_SESSION, INSERT_TURN, IS_SEEN, LOG_END,
+    SET_DELEGATION, UPDATE_SESSION, USE_PUT,
 };
 use crate::archive::LogRow;
 use crate::batch::target_of;
 use crate::chain::{Chain, StoredEvent};
 use crate::title::title_of;
-use lango_core::{Event, EventBody, NewSession, SessionId, StoreError};
+use lango_core::{Event, EventBody, NewSession, SessionId, StoreError, Text};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// Makes an empty session.
@@ -148,7 +147,7 @@ impl<'a> Log<'a> {
 
     /// Keeps the turn's row and the references to attachments in step with the log.
     fn note_effects(&self, event: &Event, row: &StoredEvent<'_>) -> Result<(), Failure> {
-        attachments::note(self.connection, event)?;
+        refer(self.connection, event)?;
         match &event.body {
             EventBody::UserMessage { text, .. } => {
                 let ordinal: i64 = self
@@ -185,6 +184,23 @@ impl<'a> Log<'a> {
             .execute(params![row.session, row.time, title])?;
         Ok(())
     }
+}
+
+/// Refers to the attachments of an event that was just stored.
+fn refer(connection: &Connection, event: &Event) -> Result<(), Failure> {
+    let session = event.session.as_str();
+    for attachment in event.body.attachments() {
+        let user: Option<Text> = connection
+            .prepare_cached(INSERT_REFERENCE)?
+            .query_row(params![session, attachment.digest], |row| row.get(0))
+            .optional()?;
+        if let Some(user) = user {
+            connection
+                .prepare_cached(USE_PUT)?
+                .execute(params![user, attachment.digest])?;
+        }
+    }
+    Ok(())
 }
 
 /// A session that is not there, or that nobody is to see, takes no events.

@@ -1,6 +1,6 @@
 //! The memory of sessions and users in SQLite: what is read for a step, and the one short transaction that ends it.
 
-use super::SqliteStore;
+use super::SqliteEngine;
 use super::{memory_changes, memory_rows};
 use crate::database::Answer;
 use crate::recollection::{
@@ -10,7 +10,7 @@ use crate::recollection::{
 };
 use lango_core::{TurnId, UserId};
 
-impl MemoryRows for SqliteStore {
+impl MemoryRows for SqliteEngine {
     fn watermark(&self, owner: &MemoryOwner) -> Answer<'_, Watermark> {
         let owner = owner.clone();
         Box::pin(

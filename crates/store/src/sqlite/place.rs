@@ -95,7 +95,7 @@ fn recognise(path: &Path) -> Result<(), StoreError> {
                 detail: "it is not a SQLite database".to_owned(),
             })
         }
-        Err(error) => Err(sqlite_error(path, &error)),
+        Err(error) => Err(sqlite_error(place_of(path), &error)),
     }
 }
 

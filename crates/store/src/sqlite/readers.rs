@@ -5,6 +5,7 @@
 
 use super::connection::open_reader;
 use super::failure::Failure;
+use super::in_memory::InMemory;
 use super::read_only;
 use super::writer::Writer;
 use lango_core::{AgentName, StoreError};
@@ -21,6 +22,8 @@ pub(super) struct Readers {
     path: PathBuf,
     /// Opens the database first, and brings its schema up to date.
     writer: Arc<Writer>,
+    /// The database, if it is in memory.
+    memory: Option<Arc<InMemory>>,
     root_agent: AgentName,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
@@ -42,8 +45,25 @@ impl Readers {
         Arc::new(Self {
             path,
             writer,
+            memory: None,
             root_agent,
             permits,
+            idle: Mutex::default(),
+        })
+    }
+
+    /// Reads on the only connection there is.
+    pub(super) fn in_memory(
+        memory: Arc<InMemory>,
+        root_agent: AgentName,
+        writer: Arc<Writer>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            path: writer.path().to_owned(),
+            writer,
+            memory: Some(memory),
+            root_agent,
+            permits: Arc::new(Semaphore::new(1)),
             idle: Mutex::default(),
         })
     }
@@ -54,6 +74,25 @@ impl Readers {
         T: Send + 'static,
         F: FnOnce(Reader<'_>) -> Result<T, Failure> + Send + 'static,
     {
+        let agent = self.root_agent.clone();
+        self.read_on(move |connection| {
+            look(Reader {
+                connection,
+                root_agent: &agent,
+            })
+        })
+        .await
+    }
+
+    /// The same with nothing but the connection.
+    pub(super) async fn read_on<T, F>(self: &Arc<Self>, look: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static,
+    {
+        if let Some(memory) = &self.memory {
+            return memory.with(look);
+        }
         let stopped = |detail: String| StoreError::Failed {
             detail: format!("a reader has stopped: {detail}"),
         };
@@ -72,26 +111,19 @@ impl Readers {
 
     fn look<T>(
         &self,
-        look: impl FnOnce(Reader<'_>) -> Result<T, Failure>,
+        look: impl FnOnce(&mut Connection) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
         if let Err(refusal) = self.writer.open() {
             // Never kept: once the place can be written again, it would show what was.
-            let connection = read_only::open_instead(&self.path, refusal)?;
-            let reader = Reader {
-                connection: &connection,
-                root_agent: &self.root_agent,
-            };
-            return look(reader).map_err(|failure| failure.about(&self.path));
+            let mut connection = read_only::open_instead(&self.path, refusal)?;
+            return look(&mut connection).map_err(|failure| failure.about(&self.path));
         }
         let idle = self.idle().pop();
         let result = idle
             .map_or_else(|| open_reader(&self.path), Ok)
             .map_err(Failure::from)
-            .and_then(|connection| {
-                let result = look(Reader {
-                    connection: &connection,
-                    root_agent: &self.root_agent,
-                });
+            .and_then(|mut connection| {
+                let result = look(&mut connection);
                 self.idle().push(connection);
                 result
             });

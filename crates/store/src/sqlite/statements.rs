@@ -2,12 +2,6 @@
 //!
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 
-pub(super) mod attachments;
-pub(super) mod payment;
-pub(super) mod tasks;
-pub(super) mod vault;
-pub(super) mod web_cache;
-
 /// A new session.
 pub(super) const INSERT_SESSION: &str =
     "INSERT INTO sessions (id, user, created, updated) VALUES (?1, ?2, ?3, ?3)
@@ -146,12 +140,26 @@ pub(super) const SESSIONS_WITH_PREFIX: &str =
             (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
        FROM sessions WHERE user = ?1 AND id BETWEEN ?2 AND ?2 || char(1114111) ORDER BY id LIMIT ?3";
 
+/// Refers to bytes from a session, hidden or not; returns its user if it did not before.
+pub(super) const INSERT_REFERENCE: &str =
+    "INSERT INTO attachment_references (session, digest, user)
+     SELECT id, ?2, CASE substr(user, 1, 1) WHEN char(1) THEN substr(user, 2) ELSE user END
+       FROM sessions WHERE id = ?1
+         ON CONFLICT DO NOTHING RETURNING user";
+
+/// Uses up the oldest put of bytes.
+pub(super) const USE_PUT: &str =
+    "DELETE FROM attachment_puts WHERE user = ?1 AND digest = ?2 AND time =
+        (SELECT min(time) FROM attachment_puts WHERE user = ?1 AND digest = ?2)";
+
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::sqlite::connection::open_writer;
 
-    const ALL: [&str; 25] = [
+    const ALL: [&str; 27] = [
+        INSERT_REFERENCE,
+        USE_PUT,
         IS_SEEN,
         UNFINISHED,
         TURN_EVENTS,
@@ -179,7 +187,7 @@ pub(super) mod tests {
         SESSIONS_WITH_PREFIX,
     ];
 
-    pub(in crate::sqlite) fn plan_of(statement: &str) -> String {
+    pub(crate) fn plan_of(statement: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let connection = open_writer(&folder.path().join("lango.db")).unwrap();
         let mut plan = connection

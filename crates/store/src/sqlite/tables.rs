@@ -2,7 +2,7 @@
 
 mod statements;
 
-use super::SqliteStore;
+use super::SqliteEngine;
 use super::failure::Failure;
 use super::rows::{limit, unsigned};
 use super::upkeep;
@@ -26,7 +26,7 @@ impl ToSql for Cell {
     }
 }
 
-impl Tables for SqliteStore {
+impl Tables for SqliteEngine {
     fn place(&self) -> String {
         place_of(self.writer.path())
     }
@@ -81,7 +81,7 @@ impl Tables for SqliteStore {
     }
 }
 
-impl Destination for SqliteStore {
+impl Destination for SqliteEngine {
     fn mark(&self) -> BoxFuture<'_, Result<Option<Mark>, StoreError>> {
         Box::pin(self.readers.read(|reader| mark(reader.connection)))
     }

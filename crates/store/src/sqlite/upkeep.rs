@@ -1,6 +1,6 @@
 //! Care for the file as a whole: leaving nothing of what was deleted in it, and a copy of it while it is in use.
 
-use super::SqliteStore;
+use super::SqliteEngine;
 use super::connection::open_reader;
 use super::failure::{Failure, creation_error};
 use super::hold;
@@ -30,10 +30,13 @@ const PAGES: i32 = 2000;
 const PAUSE: Duration = Duration::from_millis(20);
 const TRIES: usize = 500;
 
-impl SqliteStore {
+impl SqliteEngine {
     /// Writes the file anew, so that nothing of what was deleted is left in any part of it. It takes as long as the file is
     /// large, and nobody writes meanwhile.
     pub async fn compact(&self) -> Result<Wiped, StoreError> {
+        if self.writer.is_in_memory() {
+            return Ok(Wiped::Clean);
+        }
         let path = self.writer.path().to_owned();
         blocking(move || compact(&path)).await
     }
@@ -45,6 +48,11 @@ impl SqliteStore {
         to: PathBuf,
         seen: impl Fn(u64, u64) + Send + 'static,
     ) -> Result<(), StoreError> {
+        if self.writer.is_in_memory() {
+            return Err(StoreError::Failed {
+                detail: "a database in memory cannot be copied".to_owned(),
+            });
+        }
         let path = self.writer.path().to_owned();
         blocking(move || back_up(&path, &to, &seen)).await
     }

@@ -6,6 +6,7 @@
 
 use super::connection::{WRITER_PATIENCE, execute, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
+use super::in_memory::{self, InMemory};
 use super::{log, tables};
 use crate::tables::UseAs;
 use lango_core::{Batch, NewSession, StoreError};
@@ -22,7 +23,7 @@ const QUEUE: usize = 256;
 const GROUP: usize = 64;
 
 /// A change of rows that are not the log. It may be run again if its group has to be.
-type Change = Box<dyn Fn(&Connection) -> Result<(), Failure> + Send>;
+type Change = Box<dyn Fn(&mut Connection) -> Result<(), Failure> + Send>;
 
 /// Something to store.
 pub(super) enum Work {
@@ -44,6 +45,8 @@ pub(super) struct Writer {
     path: PathBuf,
     use_as: UseAs,
     running: Mutex<Option<Running>>,
+    /// The database, if it is in memory: work is done on the caller's thread then.
+    memory: Option<Arc<InMemory>>,
 }
 
 /// The thread, once it is started.
@@ -55,18 +58,18 @@ struct Running {
 impl Running {
     /// Opens the database, which brings its schema up to date, and starts the thread.
     fn start(path: &Path, use_as: UseAs) -> Result<Self, StoreError> {
-        let connection = match use_as {
+        let mut connection = match use_as {
             UseAs::Store => open_whole(path)?,
             UseAs::Destination => open_writer(path)?,
         };
         connection
             .busy_timeout(WRITER_PATIENCE)
-            .map_err(|error| sqlite_error(path, &error))?;
+            .map_err(|error| sqlite_error(place_of(path), &error))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let path = path.to_owned();
         let thread = thread::Builder::new()
             .name("lango-writer".to_owned())
-            .spawn(move || write_until_closed(&connection, &path, queue))
+            .spawn(move || write_until_closed(&mut connection, &path, queue))
             .map_err(|error| StoreError::Failed {
                 detail: format!("cannot start the writer: {error}"),
             })?;
@@ -91,7 +94,20 @@ impl Writer {
             path,
             use_as,
             running: Mutex::new(None),
+            memory: None,
         }
+    }
+
+    /// A writer of a database in memory.
+    pub(super) fn in_memory(memory: Arc<InMemory>) -> Self {
+        let mut writer = Self::at(PathBuf::from(in_memory::PLACE), UseAs::Store);
+        writer.memory = Some(memory);
+        writer
+    }
+
+    /// Whether there is no file.
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.memory.is_some()
     }
 
     /// Where the database is.
@@ -101,7 +117,10 @@ impl Writer {
 
     /// Opens the database, unless it is open.
     pub(super) fn open(&self) -> Result<(), StoreError> {
-        self.jobs().map(drop)
+        match &self.memory {
+            Some(memory) => memory.with(|_| Ok(())),
+            None => self.jobs().map(drop),
+        }
     }
 
     fn jobs(&self) -> Result<mpsc::Sender<Job>, StoreError> {
@@ -115,6 +134,12 @@ impl Writer {
 
     /// Has the work done, and resolves when it is durable. Work that was queued is done even if nobody waits for it.
     pub(super) async fn submit(&self, work: Work) -> Result<(), StoreError> {
+        if let Some(memory) = &self.memory {
+            return memory.with(|connection| {
+                execute(connection, "BEGIN")?;
+                alone(connection, &work)?
+            });
+        }
         let stopped = || StoreError::Failed {
             detail: "the writer has stopped".to_owned(),
         };
@@ -134,6 +159,15 @@ impl Writer {
     where
         T: Send + 'static,
         F: Fn(&Connection) -> Result<T, Failure> + Send + 'static,
+    {
+        self.change_on(move |connection| change(connection)).await
+    }
+
+    /// The same with the connection for itself.
+    pub(super) async fn change_on<T, F>(&self, change: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Fn(&mut Connection) -> Result<T, Failure> + Send + 'static,
     {
         let found = Arc::new(Mutex::new(None));
         let place = Arc::clone(&found);
@@ -165,7 +199,7 @@ impl Drop for Writer {
     }
 }
 
-fn write_until_closed(connection: &Connection, path: &Path, mut queue: mpsc::Receiver<Job>) {
+fn write_until_closed(connection: &mut Connection, path: &Path, mut queue: mpsc::Receiver<Job>) {
     let mut jobs = Vec::with_capacity(GROUP);
     let mut sync = Sync::Disk;
     while queue.blocking_recv_many(&mut jobs, GROUP) > 0 {
@@ -210,7 +244,7 @@ impl Sync {
 
 /// Stores a group with one commit and gives the result of each job, in their order.
 fn store_group(
-    connection: &Connection,
+    connection: &mut Connection,
     path: &Path,
     group: &[&Work],
     sync: &mut Sync,
@@ -227,14 +261,14 @@ fn store_group(
             }
             group
                 .iter()
-                .map(|_| Err(sqlite_error(path, &error)))
+                .map(|_| Err(sqlite_error(place_of(path), &error)))
                 .collect()
         }
     }
 }
 
 fn try_group(
-    connection: &Connection,
+    connection: &mut Connection,
     group: &[&Work],
     sync: &mut Sync,
 ) -> rusqlite::Result<Vec<Result<(), Failure>>> {
@@ -256,7 +290,7 @@ fn try_group(
 }
 
 /// Runs a job that has the transaction to itself.
-fn alone(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
+fn alone(connection: &mut Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
     let result = run(connection, work);
     match result {
         Ok(()) => execute(connection, "COMMIT")?,
@@ -267,7 +301,10 @@ fn alone(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), Fa
 }
 
 /// Runs a job in a savepoint. The outer error is one that took the whole transaction with it.
-fn beside_others(connection: &Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
+fn beside_others(
+    connection: &mut Connection,
+    work: &Work,
+) -> rusqlite::Result<Result<(), Failure>> {
     execute(connection, "SAVEPOINT job")?;
     let result = run(connection, work);
     match result {
@@ -280,7 +317,7 @@ fn beside_others(connection: &Connection, work: &Work) -> rusqlite::Result<Resul
     Ok(result)
 }
 
-fn run(connection: &Connection, work: &Work) -> Result<(), Failure> {
+fn run(connection: &mut Connection, work: &Work) -> Result<(), Failure> {
     match work {
         Work::Create(session) => log::create(connection, session),
         Work::Append(events) => log::append(connection, events),
@@ -297,10 +334,10 @@ mod tests {
     /// A connection as the thread has it, with one empty session for each of the jobs `0..=9`.
     fn desk(folder: &tempfile::TempDir) -> (Connection, PathBuf) {
         let path = folder.path().join("lango.db");
-        let connection = open_writer(&path).unwrap();
+        let mut connection = open_writer(&path).unwrap();
         let sessions: Vec<_> = (0..10).map(|job| create(job, Timestamp(0))).collect();
         assert!(
-            store(&connection, &path, &sessions)
+            store(&mut connection, &path, &sessions)
                 .iter()
                 .all(Result::is_ok)
         );
@@ -333,7 +370,11 @@ mod tests {
         Work::Append(events.into())
     }
 
-    fn store(connection: &Connection, path: &Path, group: &[Work]) -> Vec<Result<(), StoreError>> {
+    fn store(
+        connection: &mut Connection,
+        path: &Path,
+        group: &[Work],
+    ) -> Vec<Result<(), StoreError>> {
         let group: Vec<&Work> = group.iter().collect();
         let results = store_group(connection, path, &group, &mut Sync::File);
         assert!(connection.is_autocommit(), "a transaction was left open");
@@ -355,7 +396,7 @@ mod tests {
     #[test]
     fn a_failing_job_does_no_harm_to_its_neighbours() {
         let folder = tempfile::tempdir().unwrap();
-        let (connection, path) = desk(&folder);
+        let (mut connection, path) = desk(&folder);
         let group = [
             append(0, "one"),
             append_that_fails_late(1),
@@ -363,7 +404,7 @@ mod tests {
             append(0, "again"),
             append(3, "one"),
         ];
-        let results = store(&connection, &path, &group);
+        let results = store(&mut connection, &path, &group);
         assert!(matches!(
             &results[..],
             [
@@ -377,20 +418,20 @@ mod tests {
         let mut expected = vec![(0, 0); 10];
         (expected[0], expected[3]) = ((3, 1), (3, 1));
         assert_eq!(seen(&path), expected);
-        assert!(store(&connection, &path, &[append(1, "one")])[0].is_ok());
+        assert!(store(&mut connection, &path, &[append(1, "one")])[0].is_ok());
     }
 
     #[test]
     fn only_what_binds_lango_waits_for_the_disk() {
         let folder = tempfile::tempdir().unwrap();
-        let (connection, path) = desk(&folder);
+        let (mut connection, path) = desk(&folder);
         let Work::Append(exchange) = append(0, "one") else {
             unreachable!()
         };
         let mut sync = Sync::File;
         for (event, level) in exchange.iter().zip([2, 1, 2]) {
             let work = Work::Append([event.clone()].into());
-            assert!(store_group(&connection, &path, &[&work], &mut sync)[0].is_ok());
+            assert!(store_group(&mut connection, &path, &[&work], &mut sync)[0].is_ok());
             let set: i64 = connection
                 .pragma_query_value(None, "synchronous", |row| row.get(0))
                 .unwrap();
@@ -403,7 +444,7 @@ mod tests {
     #[test]
     fn a_commit_that_fails_is_an_error_for_everybody_and_stores_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let (connection, path) = desk(&folder);
+        let (mut connection, path) = desk(&folder);
         // A reference to nothing that SQLite checks at the commit and not before.
         connection
             .execute_batch(
@@ -413,16 +454,20 @@ mod tests {
             )
             .unwrap();
         let results = store(
-            &connection,
+            &mut connection,
             &path,
             &[append(0, "one"), append(1, "one"), append(2, "one")],
         );
         assert!(results.iter().all(Result::is_err), "{results:?}");
         assert_eq!(seen(&path), [(0, 0); 10]);
         assert!(
-            store(&connection, &path, &[append(0, "one"), append(2, "one")])
-                .iter()
-                .all(Result::is_ok)
+            store(
+                &mut connection,
+                &path,
+                &[append(0, "one"), append(2, "one")]
+            )
+            .iter()
+            .all(Result::is_ok)
         );
         assert_eq!(seen(&path)[..3], [(3, 1), (0, 0), (3, 1)]);
     }
@@ -430,18 +475,18 @@ mod tests {
     #[test]
     fn without_room_the_jobs_are_told_so_and_later_ones_go_on() {
         let folder = tempfile::tempdir().unwrap();
-        let (connection, path) = desk(&folder);
+        let (mut connection, path) = desk(&folder);
         let pages: i64 = connection
             .pragma_query_value(None, "page_count", |row| row.get(0))
             .unwrap();
-        let allow = |pages: i64| {
+        let allow = |connection: &Connection, pages: i64| {
             connection
                 .execute_batch(&format!("PRAGMA max_page_count = {pages}"))
                 .unwrap()
         };
-        allow(pages + 1);
+        allow(&connection, pages + 1);
         let large = append(1, &"long ".repeat(100_000));
-        let results = store(&connection, &path, &[append(0, "one"), large]);
+        let results = store(&mut connection, &path, &[append(0, "one"), large]);
         assert!(
             matches!(&results[1], Err(StoreError::Full { .. })),
             "{results:?}"
@@ -449,10 +494,10 @@ mod tests {
         // Whether the small one survives is for SQLite to say; its answer must be the truth.
         assert_eq!(seen(&path)[0].0 == 3, results[0].is_ok());
         assert_eq!(seen(&path)[1], (0, 0));
-        allow(pages + 1000);
+        allow(&connection, pages + 1000);
         let large = append(1, &"long ".repeat(100_000));
         assert!(
-            store(&connection, &path, &[large, append(2, "one")])
+            store(&mut connection, &path, &[large, append(2, "one")])
                 .iter()
                 .all(Result::is_ok)
         );

@@ -1,6 +1,6 @@
 //! The contract of a session store, over every store there is.
 
-use lango_store::{MemoryStore, PostgresStore, SqliteStore};
+use lango_store::Store;
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Subject;
 
@@ -17,16 +17,16 @@ mod postgresql {
 }
 
 async fn memory_store() -> Subject {
-    Subject::new(MemoryStore::new(), ())
+    Subject::new(Store::in_memory(), ())
 }
 
 async fn sqlite_store() -> Subject {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(folder.path().join("lango.db"), "sketch-root".into()).unwrap();
+    let store = Store::open_sqlite(folder.path().join("lango.db"), "sketch-root".into()).unwrap();
     Subject::new(store, folder)
 }
 
 async fn postgres_store() -> Subject {
-    let store = PostgresStore::at(&postgres::empty(), "sketch-root".into()).unwrap();
+    let store = Store::postgres(&postgres::empty(), "sketch-root".into()).unwrap();
     Subject::new(store, ())
 }

@@ -2,7 +2,7 @@
 
 use super::{ROOT, append, create, log, open};
 use lango_core::{SessionStore, StoreError};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ async fn a07_another_root_agent_changes_no_stored_author() {
         .finish();
     append(&store, sketch.batch()).await;
     drop(store);
-    let store = SqliteStore::open(&path, "somebody-else".into()).unwrap();
+    let store = Store::open_sqlite(&path, "somebody-else".into()).unwrap();
     let authors: Vec<_> = log(&store, &session)
         .await
         .into_iter()

@@ -53,17 +53,17 @@ mod on_pgvector {
 }
 
 use lango_core::{Batch, Event, NewSession, Page, SessionId, SessionStore, Timestamp, UserId};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use place::ROOT;
 use std::path::Path;
 
-fn open(path: &Path) -> SqliteStore {
-    SqliteStore::open(path, ROOT.into()).unwrap()
+fn open(path: &Path) -> Store {
+    Store::open_sqlite(path, ROOT.into()).unwrap()
 }
 
 /// The error of opening a store, which has no picture of itself to show when it opens.
 fn refusal(path: &Path) -> lango_core::StoreError {
-    SqliteStore::open(path, ROOT.into())
+    Store::open_sqlite(path, ROOT.into())
         .err()
         .expect("it should not open")
 }
@@ -83,7 +83,7 @@ async fn append(store: &dyn SessionStore, batch: Batch) {
     store.append(batch).await.unwrap();
 }
 
-async fn log(store: &SqliteStore, session: &SessionId) -> Vec<Event> {
+async fn log(store: &Store, session: &SessionId) -> Vec<Event> {
     store
         .read(
             session,

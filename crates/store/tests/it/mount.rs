@@ -2,7 +2,7 @@
 
 use super::{ROOT, append, create, log, open, refusal};
 use lango_core::{SessionStore, StoreError};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::session_store_contract::Sketch;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -97,7 +97,7 @@ fn a_database_is_made_as_soon_as_there_is_room_for_it() {
     let path = disk.path().join("lango.db");
     // Page by page, so that the making stops at every point it can stop at.
     for pages in (0..192).rev() {
-        match SqliteStore::open(&path, ROOT.into()) {
+        match Store::open_sqlite(&path, ROOT.into()) {
             Ok(_) => return assert!(pages < 184, "there was no room"),
             Err(error) => assert!(
                 matches!(error, StoreError::Full { .. }),

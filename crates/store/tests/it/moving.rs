@@ -4,7 +4,7 @@ use crate::archive::{append, attach, postgresql, session, sqlite};
 use lango_core::{NewSession, Patience, SessionCatalog, StoreError, Timestamp, UserId};
 use lango_store::moving::{Doing, MoveError, Moved, Progress, move_all};
 use lango_store::tables::{CACHES, Cell, Copied, Kind, Mark, TABLES, UseAs};
-use lango_store::{Database, PostgresOptions, PostgresStore, QueryWord, SqliteStore, database_at};
+use lango_store::{Database, PostgresOptions, QueryWord, Store, database_at};
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
 
@@ -151,11 +151,11 @@ fn destinations(folder: &tempfile::TempDir) -> Vec<(Arc<dyn Database>, Reopen)> 
         use_as: UseAs::Destination,
         ..PostgresOptions::default()
     };
-    let on_server = PostgresStore::with(&address, crate::ROOT.into(), options).unwrap();
+    let on_server = Store::postgres_with(&address, crate::ROOT.into(), options).unwrap();
     vec![
         (
-            Arc::new(SqliteStore::destination(&path, crate::ROOT.into()).unwrap()),
-            Box::new(move || Arc::new(SqliteStore::at(&path, crate::ROOT.into()).unwrap()) as _),
+            Arc::new(Store::sqlite_destination(&path, crate::ROOT.into()).unwrap()),
+            Box::new(move || Arc::new(Store::sqlite(&path, crate::ROOT.into()).unwrap()) as _),
         ),
         (
             Arc::new(on_server),

@@ -14,7 +14,7 @@ macro_rules! over_every_store {
     ($($name:ident),+ $(,)?) => {
         mod memory {
             $(#[tokio::test] async fn $name() {
-                super::$name(std::sync::Arc::new(lango_store::MemoryStore::new())).await;
+                super::$name(std::sync::Arc::new(lango_store::Store::in_memory())).await;
             })+
         }
         mod sqlite {

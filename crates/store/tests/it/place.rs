@@ -1,6 +1,6 @@
 //! Where a test's database is. The same tests run over each kind that there is.
 
-use lango_store::{Database, PostgresOptions, PostgresStore, database_at};
+use lango_store::{Database, PostgresOptions, Store, database_at};
 use lango_testkit::postgres;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -68,12 +68,12 @@ pub fn open(address: &str) -> Arc<dyn Database> {
 }
 
 /// A copy over PostgreSQL that reads the signs of so many vectors before it asks an index.
-pub fn reading(address: &str, signs_read: u64) -> PostgresStore {
+pub fn reading(address: &str, signs_read: u64) -> Store {
     let options = PostgresOptions {
         signs_read,
         ..PostgresOptions::default()
     };
-    PostgresStore::with(address, ROOT.into(), options).unwrap()
+    Store::postgres_with(address, ROOT.into(), options).unwrap()
 }
 
 /// A test may be within a runtime, which does not wait; a thread of its own does.

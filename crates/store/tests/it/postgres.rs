@@ -13,7 +13,7 @@ mod start;
 use lango_core::{
     Event, EventBody, NewSession, Page, SessionId, SessionStore, StoreError, Timestamp, UserId,
 };
-use lango_store::{PostgresOptions, PostgresStore};
+use lango_store::{PostgresOptions, Store};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio_postgres::NoTls;
@@ -22,23 +22,23 @@ use tokio_postgres::NoTls;
 const ROOT: &str = "house-keeper";
 
 /// The store at an address.
-fn at(address: &str) -> PostgresStore {
-    PostgresStore::at(address, ROOT.into()).unwrap()
+fn at(address: &str) -> Store {
+    Store::postgres(address, ROOT.into()).unwrap()
 }
 
 /// A lease that a test can wait for, and that a busy machine still renews in time.
 const SHORT: Duration = Duration::from_secs(4);
 
 /// A copy with leases of this length.
-fn copy(address: &str, lease: Duration) -> PostgresStore {
+fn copy(address: &str, lease: Duration) -> Store {
     let options = PostgresOptions {
         lease,
         ..PostgresOptions::default()
     };
-    PostgresStore::with(address, ROOT.into(), options).unwrap()
+    Store::postgres_with(address, ROOT.into(), options).unwrap()
 }
 
-async fn create(store: &PostgresStore, id: &str) -> SessionId {
+async fn create(store: &Store, id: &str) -> SessionId {
     let id = SessionId::from(id);
     let session = NewSession {
         id: id.clone(),
@@ -49,7 +49,7 @@ async fn create(store: &PostgresStore, id: &str) -> SessionId {
     id
 }
 
-async fn log(store: &PostgresStore, session: &SessionId) -> Vec<Event> {
+async fn log(store: &Store, session: &SessionId) -> Vec<Event> {
     let page = Page {
         from: 1,
         limit: usize::MAX,

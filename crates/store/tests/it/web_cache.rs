@@ -10,7 +10,7 @@ macro_rules! over_every_store {
     ($($name:ident),+ $(,)?) => {
         mod memory {
             $(#[tokio::test] async fn $name() {
-                super::$name(&lango_store::MemoryStore::new()).await;
+                super::$name(&lango_store::Store::in_memory()).await;
             })+
         }
         mod sqlite {

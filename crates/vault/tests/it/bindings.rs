@@ -3,7 +3,7 @@
 use crate::raw_store::{RawStore, envelope};
 use crate::{key_file, name, new, set, vault_of};
 use lango_secrets::{Binding, MOST_BINDINGS, Origin};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_vault::{NewSecret, OpenVault, SecretKind, SecretValue, VaultError};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn header(host: &str, variable: &str) -> Binding {
 }
 
 async fn one_secret() -> OpenVault {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     set(&open, "A", "value of a").await;
     open
@@ -166,7 +166,7 @@ async fn bindings_that_were_put_back_are_refused() {
 
 #[tokio::test]
 async fn the_audit_log_has_bindings_and_their_uses() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     set(&open, "A", "canary").await;
     open.bind(&name("A"), &github()).await.unwrap();

@@ -2,14 +2,14 @@
 
 use crate::{key_file, passphrase, set, value, vault_of};
 use lango_core::{RecordSelection, UserId, VaultStore};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_vault::{Key, MOST_METHODS, MethodKind, UnlockSecret, VaultError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[tokio::test]
 async fn each_of_several_methods_unlocks_and_can_be_removed() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let methods = vec![passphrase("correct horse"), key_file(1)];
     let open = vault.create(methods).await.unwrap();
     set(&open, "KEY", "value").await;
@@ -40,7 +40,7 @@ async fn each_of_several_methods_unlocks_and_can_be_removed() {
 
 #[tokio::test]
 async fn a_vault_has_at_least_one_method_and_a_bounded_number_of_them() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let none = vault.create(Vec::new()).await;
     assert!(matches!(none, Err(VaultError::LastMethod)));
     let methods = (0..MOST_METHODS as u8).map(key_file);
@@ -53,7 +53,7 @@ async fn a_vault_has_at_least_one_method_and_a_bounded_number_of_them() {
 
 #[tokio::test]
 async fn a_wrong_passphrase_costs_a_hundred_milliseconds_and_reveals_nothing() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     vault
         .create(vec![passphrase("correct horse")])
         .await
@@ -75,7 +75,7 @@ async fn a_wrong_passphrase_costs_a_hundred_milliseconds_and_reveals_nothing() {
 
 #[tokio::test]
 async fn a_new_master_key_leaves_values_sealed_as_they_are_and_ends_the_old_one() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let (vault, _) = vault_of("ann", Arc::clone(&store) as _);
     let methods = vec![key_file(1), key_file(2)];
     let open = vault.create(methods).await.unwrap();
@@ -120,7 +120,7 @@ async fn a_new_master_key_leaves_values_sealed_as_they_are_and_ends_the_old_one(
 
 #[tokio::test]
 async fn a_new_master_key_needs_all_methods_and_names_all_that_are_missing_at_once() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let methods = (1..=4).map(key_file).collect();
     let open = vault.create(methods).await.unwrap();
     let missing = async |given: Vec<UnlockSecret>, without: &[u16]| {
@@ -150,7 +150,7 @@ async fn a_new_master_key_needs_all_methods_and_names_all_that_are_missing_at_on
 
 #[tokio::test]
 async fn an_unlocked_vault_knows_the_method_that_unlocked_it() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let methods = vec![key_file(1), key_file(2)];
     assert_eq!(vault.create(methods).await.unwrap().unlocked_by(), None);
     let open = vault.unlock(key_file(2)).await.unwrap();
@@ -162,14 +162,14 @@ async fn an_unlocked_vault_knows_the_method_that_unlocked_it() {
 
 #[tokio::test]
 async fn a_short_passphrase_is_refused() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let refused = vault.create(vec![passphrase("short")]).await;
     assert!(matches!(refused, Err(VaultError::ShortPassphrase { .. })));
 }
 
 #[tokio::test]
 async fn a_master_key_opens_the_vault_again() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     set(&open, "KEY", "value").await;
     let master = Key::from_slice(open.master().expose()).unwrap();

@@ -4,7 +4,7 @@ use lango_core::{
     BoxFuture, RecordSelection, StoreError, Text, UserId, VaultChange, VaultChanged, VaultEvent,
     VaultSnapshot, VaultStore,
 };
-use lango_store::MemoryStore;
+use lango_store::Store;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ type Edited = BTreeMap<UserId, VaultSnapshot>;
 /// A store whose rows can be replaced.
 #[derive(Default)]
 pub struct RawStore {
-    store: MemoryStore,
+    store: Store,
     edited: Mutex<Edited>,
 }
 

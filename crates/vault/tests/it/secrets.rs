@@ -2,7 +2,7 @@
 
 use crate::{NOW, key_file, name, new, set, value, vault_of};
 use lango_core::{RecordSelection, Timestamp, UserId, VaultStore};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_vault::{
     MOST_SECRET_BYTES, MOST_SECRETS, NewSecret, SecretKind, SecretValue, VaultError,
 };
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 #[tokio::test]
 async fn a_value_comes_back_and_a_new_one_takes_its_place() {
-    let (vault, clock) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, clock) = vault_of("ann", Arc::new(Store::in_memory()));
     assert!(vault.read(RecordSelection::All).await.unwrap().is_none());
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     let secret = NewSecret {
@@ -36,7 +36,7 @@ async fn a_value_comes_back_and_a_new_one_takes_its_place() {
 
 #[tokio::test]
 async fn a_secret_is_refused_from_the_moment_it_expires() {
-    let (vault, clock) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, clock) = vault_of("ann", Arc::new(Store::in_memory()));
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     let secret = |expires| NewSecret {
         expires: Some(Timestamp(expires)),
@@ -59,7 +59,7 @@ async fn a_secret_is_refused_from_the_moment_it_expires() {
 
 #[tokio::test]
 async fn values_and_vaults_have_limits() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     for bytes in [0, MOST_SECRET_BYTES + 1] {
         let secret = NewSecret::new(SecretValue::new(vec![7; bytes]));
@@ -78,7 +78,7 @@ async fn values_and_vaults_have_limits() {
 
 #[tokio::test]
 async fn the_audit_log_has_every_change_and_no_value() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let (vault, _) = vault_of("ann", Arc::clone(&store) as _);
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     set(&open, "KEY", "canary-1").await;
@@ -110,7 +110,7 @@ async fn the_audit_log_has_every_change_and_no_value() {
 
 #[tokio::test]
 async fn nothing_that_is_stored_shows_a_value() {
-    let store = Arc::new(MemoryStore::new());
+    let store = Arc::new(Store::in_memory());
     let (vault, _) = vault_of("ann", Arc::clone(&store) as _);
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     set(&open, "KEY", "canary-value").await;
@@ -125,7 +125,7 @@ async fn nothing_that_is_stored_shows_a_value() {
 
 #[tokio::test]
 async fn a_wallet_without_an_address_gets_one_and_keeps_it() {
-    let (vault, _) = vault_of("ann", Arc::new(MemoryStore::new()));
+    let (vault, _) = vault_of("ann", Arc::new(Store::in_memory()));
     let open = vault.create(vec![key_file(1)]).await.unwrap();
     let wallet = NewSecret {
         kind: Some(SecretKind::PaymentKey),

@@ -5,7 +5,7 @@ use lango_core::{
     BoxFuture, Caller, Clock, Extent, Inspection, RecordSelection, Timestamp, Tool, Trust, UserId,
 };
 use lango_secrets::{Binding, BindingTarget, SecretError, SecretValue, ServerToolId};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_testkit::ambient::SetClock;
 use lango_vault::{
     FieldPlace, NewSecret, OpenVault, SealedVault, SecretField, SecretKind, Vault, VaultProvider,
@@ -80,7 +80,7 @@ struct Fixture {
 
 impl Fixture {
     async fn new(typed: Option<&str>) -> Self {
-        let (vault, clock) = vault_of("ann", Arc::new(MemoryStore::new()));
+        let (vault, clock) = vault_of("ann", Arc::new(Store::in_memory()));
         let open = vault.create(vec![key_file(1)]).await.unwrap();
         set(&open, "TOKEN", "canary-value").await;
         let provider = Arc::new(Provider {

@@ -3,7 +3,7 @@
 use crate::support::{Bench, Reply, Site};
 use lango_core::{BoxFuture, WebCache};
 use lango_net::{Egress, EgressLimits, EgressRules, Resolver};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use serde_json::json;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -60,7 +60,7 @@ async fn a_stored_page_is_not_shown_once_the_host_it_came_from_is_refused() {
             "the entry `127.0.0.0/8`",
         ),
     ] {
-        let cache: Arc<dyn WebCache> = Arc::new(MemoryStore::new());
+        let cache: Arc<dyn WebCache> = Arc::new(Store::in_memory());
         let open = bench(&[&first, &inner], &[], &cache);
         assert!(open.fetch(&url).await.contains("the inner page"));
         let before = site.requests().len();
@@ -82,7 +82,7 @@ async fn a_page_that_was_fetched_under_the_same_rules_comes_from_the_cache_of_an
     let site = redirecting_site().await;
     let host = format!("plain.corp.example:{}", site.port);
     let url = format!("http://{host}/page");
-    let cache: Arc<dyn WebCache> = Arc::new(MemoryStore::new());
+    let cache: Arc<dyn WebCache> = Arc::new(Store::in_memory());
     for _ in 0..2 {
         bench(&[&host], &[], &cache).fetch(&url).await;
     }

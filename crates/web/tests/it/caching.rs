@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, Recorded, Reply, Site};
 use lango_core::WebCache;
-use lango_store::{MemoryStore, database_at};
+use lango_store::{Store, database_at};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -138,7 +138,7 @@ async fn check_matrix(cache: Arc<dyn WebCache>) {
 
 #[tokio::test]
 async fn headers_decide_what_is_fetched_again_in_memory() {
-    check_matrix(Arc::new(MemoryStore::new())).await;
+    check_matrix(Arc::new(Store::in_memory())).await;
 }
 
 #[tokio::test]

@@ -104,7 +104,7 @@ async fn a_page_longer_than_the_limit_is_cut_with_a_note() {
         response_bytes: 50_000,
         ..Default::default()
     };
-    let cache = std::sync::Arc::new(lango_store::MemoryStore::new());
+    let cache = std::sync::Arc::new(lango_store::Store::in_memory());
     let text = Bench::with(&[&site], cache, limits)
         .fetch(&site.url("/"))
         .await;

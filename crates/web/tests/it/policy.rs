@@ -124,7 +124,7 @@ async fn requests_of_a_turn_are_counted() {
         requests: 2,
         ..Default::default()
     };
-    let cache = Arc::new(lango_store::MemoryStore::new());
+    let cache = Arc::new(lango_store::Store::in_memory());
     let bench = Bench::with(&[&site], cache, limits);
     bench.fetch(&site.url("/1")).await;
     bench.fetch(&site.url("/2")).await;

@@ -5,7 +5,7 @@ use lango_core::{
     WebCache,
 };
 use lango_net::{Egress, EgressLimits, EgressRules, SeenLinks};
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_web::{FetchParts, fetch_tool};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -208,7 +208,7 @@ pub struct Bench {
 impl Bench {
     /// A tool that may contact these sites and no other.
     pub fn new(sites: &[&Site]) -> Self {
-        Self::with(sites, Arc::new(MemoryStore::new()), EgressLimits::default())
+        Self::with(sites, Arc::new(Store::in_memory()), EgressLimits::default())
     }
 
     pub fn with(sites: &[&Site], cache: Arc<dyn WebCache>, limits: EgressLimits) -> Self {

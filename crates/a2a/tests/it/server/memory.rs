@@ -4,13 +4,13 @@ use lango_core::{
     BoxFuture, Clock, Opened, Put, RunningTask, StoreError, TaskPage, TaskQuery, TaskRecord,
     TaskStore, Text, Timestamp, UserId,
 };
-use lango_store::MemoryStore;
+use lango_store::Store;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Default)]
 pub struct MemoryTasks {
-    tasks: MemoryStore,
+    tasks: Store,
     pub writes: AtomicUsize,
     /// How often a whole list was counted.
     pub counts: AtomicUsize,

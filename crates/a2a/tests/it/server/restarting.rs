@@ -4,7 +4,7 @@ use super::memory::{MemoryTasks, SystemClock};
 use super::support::{TestServer, message, reason, recover_continuously, reply, settings, soon};
 use lango_a2a::server::{AgentStatus, ArtifactChunk, Report, RunCause};
 use lango_core::{Opened, TaskStore};
-use lango_store::SqliteStore;
+use lango_store::Store;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -35,7 +35,7 @@ async fn tasks_in_the_database_outlive_the_server_and_are_listed_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let start = || {
         let root = lango_core::AgentName::new("lango");
-        let store = SqliteStore::open(folder.path().join("lango.db"), root).unwrap();
+        let store = Store::open_sqlite(folder.path().join("lango.db"), root).unwrap();
         let clock = Arc::new(SystemClock);
         TestServer::over_any(Arc::new(store), Arc::default(), clock, settings())
     };

@@ -9,7 +9,7 @@ use lango_a2a::server::{
     RunResult, ServerSettings, StatusMessage, StopReason, TaskRun,
 };
 use lango_core::{AgentName, BoxFuture, Changes, TaskStore, UserId};
-use lango_store::{PostgresStore, SqliteStore};
+use lango_store::Store;
 use lango_testkit::postgres;
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
@@ -277,9 +277,9 @@ impl Shelf {
         let root = AgentName::new("lango");
         match self {
             Self::File(folder) => {
-                Arc::new(SqliteStore::open(folder.path().join("lango.db"), root).unwrap())
+                Arc::new(Store::open_sqlite(folder.path().join("lango.db"), root).unwrap())
             }
-            Self::Postgres(address) => Arc::new(PostgresStore::at(address, root).unwrap()),
+            Self::Postgres(address) => Arc::new(Store::postgres(address, root).unwrap()),
         }
     }
 }

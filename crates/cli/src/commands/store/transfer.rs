@@ -8,7 +8,7 @@ use lango_core::AgentName;
 use lango_engine::Tree;
 use lango_store::moving::{Doing, MoveError, Moved, Progress, move_all};
 use lango_store::tables::UseAs;
-use lango_store::{Database, PostgresOptions, PostgresStore, SqliteStore};
+use lango_store::{Database, PostgresOptions, Store};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -68,16 +68,16 @@ fn open(
 ) -> Result<Arc<dyn Database>, Failure> {
     let root = root.clone();
     Ok(match (location, use_as) {
-        (StoreLocation::Sqlite(path), UseAs::Store) => Arc::new(SqliteStore::at(path, root)?),
+        (StoreLocation::Sqlite(path), UseAs::Store) => Arc::new(Store::sqlite(path, root)?),
         (StoreLocation::Sqlite(path), UseAs::Destination) => {
-            Arc::new(SqliteStore::destination(path, root)?)
+            Arc::new(Store::sqlite_destination(path, root)?)
         }
         (StoreLocation::Postgres(address), use_as) => {
             let options = PostgresOptions {
                 use_as,
                 ..PostgresOptions::default()
             };
-            Arc::new(PostgresStore::with(address, root, options)?)
+            Arc::new(Store::postgres_with(address, root, options)?)
         }
     })
 }

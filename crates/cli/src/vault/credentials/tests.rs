@@ -4,7 +4,7 @@ use super::*;
 use crate::config::StoreLocation;
 use crate::vault::{OsKeyring, VaultAccess};
 use lango_engine::SystemClock;
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_vault::{NewSecret, OpenVault, UnlockSecret, Vault, VaultParts, key_file};
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ async fn fixture(folder: &TempDir) -> (Credentials, Vault, OpenVault) {
     let unlock = UnlockSecret::KeyFile(key_file::create(&key).unwrap());
     let user = UserId::from("ann");
     let vault = Vault::new(VaultParts {
-        store: Arc::new(MemoryStore::new()),
+        store: Arc::new(Store::in_memory()),
         clock: Arc::new(SystemClock),
         owner: user.clone(),
         actor: "a test".into(),

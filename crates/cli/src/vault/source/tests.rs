@@ -5,7 +5,7 @@ use crate::config::StoreLocation;
 use crate::vault::OsKeyring;
 use lango_engine::SystemClock;
 use lango_secrets::Origin;
-use lango_store::MemoryStore;
+use lango_store::Store;
 use lango_vault::{NewSecret, UnlockSecret, Vault, VaultParts, key_file};
 use std::collections::BTreeMap;
 use tempfile::TempDir;
@@ -25,7 +25,7 @@ impl Fixture {
         key_file::create(&key).unwrap();
         let access = VaultAccess {
             vault: Vault::new(VaultParts {
-                store: Arc::new(MemoryStore::new()),
+                store: Arc::new(Store::in_memory()),
                 clock: Arc::new(SystemClock),
                 owner: UserId::from("nobody"),
                 actor: "a test".into(),

@@ -13,7 +13,7 @@ use lango_engine::{
     Action, Gate, Rules, Runner, RunnerError, RunnerParts, Shown, Stop, Topology, Tree,
     TreeSettings, TurnEnd,
 };
-use lango_store::{MemoryStore, PostgresStore, SqliteStore};
+use lango_store::Store;
 use lango_testkit::ambient::{CountingIds, SetClock};
 use lango_testkit::model::{ScriptedModel, calls, delegate, say};
 use lango_testkit::postgres;
@@ -53,7 +53,7 @@ pub struct Database {
 impl Databases {
     pub fn memory() -> Self {
         Self::made_by(|| {
-            let store: Arc<dyn SessionStore> = Arc::new(MemoryStore::new());
+            let store: Arc<dyn SessionStore> = Arc::new(Store::in_memory());
             Database {
                 session: SessionId::from("s_1"),
                 open: Box::new(move || Arc::clone(&store)),
@@ -66,13 +66,13 @@ impl Databases {
         // Made once, and copied: what a fresh database costs is not what is tried here.
         let empty = tempfile::tempdir().unwrap();
         let file = empty.path().join("lango.db");
-        drop(SqliteStore::open(&file, "lango-orchestrator".into()).unwrap());
+        drop(Store::open_sqlite(&file, "lango-orchestrator".into()).unwrap());
         Self::made_by(move || {
             let (folder, _empty) = (tempfile::tempdir().unwrap(), &empty);
             let path = folder.path().join("lango.db");
             std::fs::copy(&file, &path).unwrap();
             let open = move || {
-                let store = SqliteStore::open(&path, "lango-orchestrator".into());
+                let store = Store::open_sqlite(&path, "lango-orchestrator".into());
                 Arc::new(store.unwrap()) as Arc<dyn SessionStore>
             };
             Database {
@@ -90,7 +90,7 @@ impl Databases {
             let number = made.fetch_add(1, Ordering::Relaxed);
             let address = address.clone();
             let open = move || {
-                let store = PostgresStore::at(&address, "lango-orchestrator".into());
+                let store = Store::postgres(&address, "lango-orchestrator".into());
                 Arc::new(store.unwrap()) as Arc<dyn SessionStore>
             };
             Database {
@@ -192,7 +192,7 @@ impl World {
                 inner: store,
                 points: Arc::clone(points),
             }),
-            attachments: Arc::new(MemoryStore::new()),
+            attachments: Arc::new(Store::in_memory()),
             clock: Arc::new(SetClock::default()),
             ids: Arc::new(CountingIds::default()),
             limits: Limits::default(),

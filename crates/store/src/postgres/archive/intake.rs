@@ -2,7 +2,7 @@
 
 use super::statements::{DELETE_GRANTS, HIDDEN_USER, SHOW, SHOW_APPROVALS};
 use crate::archive::{Intake, LogRow, SessionRecord, hidden_user, must_be_kept};
-use crate::postgres::PostgresStore;
+use crate::postgres::PostgresEngine;
 use crate::postgres::asking::{execute, row};
 use crate::postgres::effects::stored;
 use crate::postgres::failure::Failure;
@@ -11,7 +11,7 @@ use crate::postgres::text::{Words, words};
 use deadpool_postgres::Transaction;
 use lango_core::{BoxFuture, NewSession, StoreError, UserId};
 
-impl Intake for PostgresStore {
+impl Intake for PostgresEngine {
     fn begin(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             must_be_kept(&session)?;

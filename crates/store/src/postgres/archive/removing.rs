@@ -6,9 +6,10 @@ use super::statements::{
     EXPIRED, HIDDEN_USER, HIDE,
 };
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
-use crate::postgres::PostgresStore;
+use crate::attachments;
+use crate::engine::Tx;
+use crate::postgres::PostgresEngine;
 use crate::postgres::asking::{execute, row, rows};
-use crate::postgres::attachments;
 use crate::postgres::database::Values;
 use crate::postgres::failure::Failure;
 use crate::postgres::library::remove_document;
@@ -20,7 +21,7 @@ use lango_core::{BoxFuture, SessionId, StoreError, Text, Timestamp, UserId};
 /// How many rows one step removes.
 const REMOVED_AT_ONCE: usize = 500;
 
-impl Removing for PostgresStore {
+impl Removing for PostgresEngine {
     fn hide(
         &self,
         session: &SessionId,
@@ -47,15 +48,8 @@ impl Removing for PostgresStore {
 
     fn remove_some(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let session = Text::from(session.as_str());
-        let removed = self.repeatable_change(session, |transaction, session| {
+        self.repeatable_change(session, |transaction, session| {
             Box::pin(remove_some(transaction, session))
-        });
-        Box::pin(async move {
-            let is_removed = removed.await?;
-            if is_removed {
-                self.delete_expired_puts().await?;
-            }
-            Ok(is_removed)
         })
     }
 
@@ -107,14 +101,13 @@ impl Removing for PostgresStore {
     fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>> {
         Box::pin(async {
             while self.remove_old_holds().await? > 0 {}
-            while self.delete_expired_puts().await? > 0 {}
             // The rest the server does by itself, while others go on.
             Ok(Wiped::LeftToServer)
         })
     }
 }
 
-impl PostgresStore {
+impl PostgresEngine {
     fn remove_old_holds(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
         self.repeatable_change(limit(REMOVED_AT_ONCE), |transaction, most| {
             Box::pin(async move {
@@ -132,7 +125,7 @@ async fn remove_some(transaction: &Transaction<'_>, session: &str) -> Result<boo
     };
     let user = words(&hidden, 0)?;
     if remove_library(transaction, id).await?
-        || attachments::remove_some(transaction, &user, id).await?
+        || attachments::remove_some(&mut Tx::transaction(transaction), &user, session).await?
         || remove_turns(transaction, &user, id).await?
     {
         return Ok(false);

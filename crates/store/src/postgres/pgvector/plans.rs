@@ -2,7 +2,8 @@
 
 use super::statements::{look, nearest};
 use super::{Index, State};
-use crate::postgres::PostgresStore;
+use crate::Store;
+use crate::engine::Engine;
 use crate::postgres::statements::plans::plan_of;
 use lango_testkit::postgres;
 use tokio_postgres::NoTls;
@@ -19,7 +20,7 @@ INSERT INTO library_vectors (chunk, numbers) SELECT (3::bigint << 32) + n, '\x01
 #[tokio::test]
 async fn the_nearest_are_asked_of_the_index_whatever_the_values_are() {
     let address = postgres::empty_with_pgvector();
-    let store = PostgresStore::at(&address, "root".into()).unwrap();
+    let store = Store::postgres(&address, "root".into()).unwrap();
     store.open_now().await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -29,7 +30,10 @@ async fn the_nearest_are_asked_of_the_index_whatever_the_values_are() {
     assert_eq!((index.dimensions, index.schema.as_str()), (64, "public"));
     assert_eq!(state.usable(), None);
 
-    super::make(&store.database).await.unwrap();
+    let Engine::Postgres(engine) = &store.engine else {
+        unreachable!()
+    };
+    super::make(&engine.database).await.unwrap();
     client
         .batch_execute("ANALYZE library_vectors")
         .await

@@ -7,7 +7,7 @@
 
 /// An append in its two forms.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::postgres) struct Append {
+pub(crate) struct Append {
     /// Of a batch without attachments.
     pub plain: &'static str,
     /// Of a batch whose events refer to the digests in `$39`.
@@ -118,7 +118,7 @@ macro_rules! found {
 }
 
 /// An append by the holder of the session: `$2` is the number of the hold.
-pub(in crate::postgres) const APPEND_HELD: Append = append!(
+pub(crate) const APPEND_HELD: Append = append!(
     r#"WITH guard AS MATERIALIZED (
         SELECT 1 FROM holds
          WHERE session = $1 AND fence = $2 AND until > clock_timestamp()
@@ -127,7 +127,7 @@ pub(in crate::postgres) const APPEND_HELD: Append = append!(
 );
 
 /// An append to a session that nobody else holds: `$2` is who we are.
-pub(in crate::postgres) const APPEND_FREE: Append = append!(
+pub(crate) const APPEND_FREE: Append = append!(
     r#"WITH guard AS (
         INSERT INTO holds (session, holder, fence, until)
         SELECT id, $2, 0, '-infinity' FROM sessions WHERE id = $1 AND NOT starts_with("user", chr(1) || '1')
@@ -137,7 +137,7 @@ pub(in crate::postgres) const APPEND_FREE: Append = append!(
 );
 
 /// An append to a session that is hidden, by whoever brings it: `$2` says nothing.
-pub(in crate::postgres) const APPEND_HIDDEN: Append = append!(
+pub(crate) const APPEND_HIDDEN: Append = append!(
     r#"WITH guard AS MATERIALIZED (
         SELECT $2::bigint FROM sessions
          WHERE id = $1 AND starts_with("user", chr(1) || '1') FOR NO KEY UPDATE),"#

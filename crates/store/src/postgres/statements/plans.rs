@@ -2,29 +2,19 @@
 
 use super::append::{APPEND_FREE, APPEND_HELD};
 use super::holds::{CLAIM, IS_NEXT, JOIN_LINE, RELEASE, RENEW, RENEW_ALONE, SUCCEEDED};
-use super::tasks::{
-    ASK_TO_CANCEL, BY_CONTEXT, BY_STATE, BY_USER, COUNT, GET, OPEN, OPENED_BY, OWNER, PUT, RUNNING,
-    TO_CANCEL,
-};
 use super::*;
-use crate::PostgresStore;
+use crate::Store;
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
 
-const ALL: [&str; 36] = [
+const ALL: [&str; 24] = [
     APPEND_FREE.plain,
     APPEND_HELD.plain,
     APPROVALS,
-    ASK_TO_CANCEL,
-    BY_CONTEXT,
-    BY_STATE,
-    BY_USER,
     CLAIM,
-    COUNT,
     COUNT_WAITING,
     EVENTS,
     EXISTS,
-    GET,
     GRANTS,
     HEAD,
     INSERT_SESSION,
@@ -32,21 +22,15 @@ const ALL: [&str; 36] = [
     IS_NEXT,
     JOIN_LINE,
     LOG_END,
-    OPEN,
-    OPENED_BY,
-    OWNER,
-    PUT,
     RELEASE,
     REMOTE_THREAD,
     RENEW,
     RENEW_ALONE,
     REQUESTS,
     REVOKE,
-    RUNNING,
     SESSIONS,
     SESSIONS_WITH_PREFIX,
     SUCCEEDED,
-    TO_CANCEL,
     TURN_EVENTS,
 ];
 
@@ -75,7 +59,7 @@ ANALYZE sessions, events, turns, approvals, remote_threads, tasks, holds, hold_l
 SET plan_cache_mode = force_generic_plan"#;
 
 /// The plan of a statement whatever its values are.
-pub(in crate::postgres) async fn plan_of(client: &Client, statement: &str) -> String {
+pub(crate) async fn plan_of(client: &Client, statement: &str) -> String {
     let values = client.prepare(statement).await.unwrap().params().len();
     let values = vec!["NULL"; values].join(", ");
     let prepared = format!("DEALLOCATE ALL; PREPARE plan AS {statement}");
@@ -94,13 +78,13 @@ pub(in crate::postgres) async fn plan_of(client: &Client, statement: &str) -> St
 }
 
 /// A connection to a database with many rows.
-pub(in crate::postgres) async fn many_rows() -> Client {
+pub(crate) async fn many_rows() -> Client {
     rows(MANY_ROWS).await
 }
 
 async fn rows(statements: &str) -> Client {
     let address = postgres::empty();
-    let store = PostgresStore::at(&address, "root".into()).unwrap();
+    let store = Store::postgres(&address, "root".into()).unwrap();
     store.open_now().await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);

@@ -2,14 +2,14 @@
 
 use super::statements::{DELETE_GRANTS, HIDDEN_USER, SHOW, SHOW_APPROVALS};
 use crate::archive::{Intake, LogRow, SessionRecord, hidden_user, must_be_kept};
-use crate::sqlite::SqliteStore;
+use crate::sqlite::SqliteEngine;
 use crate::sqlite::failure::Failure;
 use crate::sqlite::log;
 use crate::sqlite::statements::LOG_END;
 use lango_core::{BoxFuture, NewSession, StoreError, UserId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-impl Intake for SqliteStore {
+impl Intake for SqliteEngine {
     fn begin(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
             must_be_kept(&session)?;

@@ -8,18 +8,18 @@ use super::statements::{
     EXPIRED, HIDDEN_USER, HIDE,
 };
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
-use crate::sqlite::SqliteStore;
-use crate::sqlite::attachments;
+use crate::attachments;
 use crate::sqlite::failure::Failure;
 use crate::sqlite::library::wipe_document;
 use crate::sqlite::rows::{bound, limit};
+use crate::sqlite::{SqliteEngine, now};
 use lango_core::{BoxFuture, SessionId, StoreError, Text, Timestamp, UserId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// How many rows one step removes.
 const REMOVED_AT_ONCE: usize = 100;
 
-impl Removing for SqliteStore {
+impl Removing for SqliteEngine {
     fn hide(
         &self,
         session: &SessionId,
@@ -35,15 +35,11 @@ impl Removing for SqliteStore {
 
     fn remove_some(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let session = session.clone();
-        Box::pin(self.writer.change(move |connection| {
+        Box::pin(self.writer.change_on(move |connection| {
             connection.execute_batch(BEGIN_WIPING)?;
             let removed = remove_some(connection, session.as_str());
             connection.execute_batch(END_WIPING)?;
-            let is_removed = removed?;
-            if is_removed {
-                attachments::delete_expired(connection)?;
-            }
-            Ok(is_removed)
+            removed
         }))
     }
 
@@ -101,14 +97,11 @@ impl Removing for SqliteStore {
     }
 
     fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>> {
-        Box::pin(async {
-            while self.writer.change(attachments::delete_expired).await? > 0 {}
-            self.compact().await
-        })
+        Box::pin(self.compact())
     }
 }
 
-fn remove_some(connection: &Connection, session: &str) -> Result<bool, Failure> {
+fn remove_some(connection: &mut Connection, session: &str) -> Result<bool, Failure> {
     let user: Option<Text> = connection
         .prepare_cached(HIDDEN_USER)?
         .query_row([session], |row| row.get(0))
@@ -117,7 +110,9 @@ fn remove_some(connection: &Connection, session: &str) -> Result<bool, Failure> 
         return Ok(true);
     };
     if remove_library(connection, session)?
-        || attachments::remove_some(connection, &user, session)?
+        || now(connection, &(&*user, session), |tx, (user, session)| {
+            Box::pin(attachments::remove_some(tx, user, session))
+        })?
         || remove_turns(connection, &user, session)?
     {
         return Ok(false);

@@ -77,8 +77,8 @@ pub(super) const DELETE_TURNS: &str = "DELETE FROM turns WHERE session = ?1 AND 
 pub(super) const DELETE_SESSION: &str = "DELETE FROM sessions WHERE id = ?1";
 
 /// What is deleted from now on is wiped from its pages; and no longer.
-pub(in crate::sqlite) const BEGIN_WIPING: &str = "PRAGMA secure_delete = ON";
-pub(in crate::sqlite) const END_WIPING: &str = "PRAGMA secure_delete = OFF";
+pub(crate) const BEGIN_WIPING: &str = "PRAGMA secure_delete = ON";
+pub(crate) const END_WIPING: &str = "PRAGMA secure_delete = OFF";
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 
 use super::{SHORT, copy, create, log, says};
 use lango_core::{Patience, SessionId, SessionStore, StoreError};
-use lango_store::PostgresStore;
+use lango_store::Store;
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Sketch;
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ struct Written {
 
 /// Holds a session again and again, and writes three batches each time, or as many as it is let.
 async fn contend(
-    store: Arc<PostgresStore>,
+    store: Arc<Store>,
     name: String,
     session: SessionId,
     stop: Arc<AtomicBool>,

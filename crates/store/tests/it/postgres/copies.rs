@@ -7,7 +7,7 @@ use lango_core::{
     TaskStore, Timestamp,
 };
 use lango_core::{TaskRecord, UserId};
-use lango_store::PostgresStore;
+use lango_store::Store;
 use lango_store::archive::{Removing as _, remove};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Sketch;
@@ -16,12 +16,12 @@ use std::time::Duration;
 
 const WAIT: Patience = Patience::Wait { most: 8 };
 
-async fn hold(store: &PostgresStore, session: &SessionId) -> Hold {
+async fn hold(store: &Store, session: &SessionId) -> Hold {
     let held = store.hold(session, Patience::Refuse).await;
     held.unwrap_or_else(|error| panic!("{error}"))
 }
 
-async fn is_busy(store: &PostgresStore, session: &SessionId) -> bool {
+async fn is_busy(store: &Store, session: &SessionId) -> bool {
     match store.hold(session, Patience::Refuse).await {
         Ok(_) => false,
         Err(StoreError::Busy { .. }) => true,

@@ -3,7 +3,7 @@
 use super::proxy::Proxy;
 use super::{at, copy, create, log, says};
 use lango_core::{Event, NewSession, Patience, SessionStore, StoreError, Timestamp, UserId};
-use lango_store::PostgresStore;
+use lango_store::Store;
 use lango_testkit::postgres::{self, Cluster};
 use lango_testkit::session_store_contract::Sketch;
 use std::sync::Arc;
@@ -12,12 +12,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 /// Appends exchange after exchange until told to stop. Every one must be acknowledged; gives how many there were.
-async fn write(
-    store: Arc<PostgresStore>,
-    id: String,
-    stop: Arc<AtomicBool>,
-    done: Arc<AtomicU64>,
-) -> u64 {
+async fn write(store: Arc<Store>, id: String, stop: Arc<AtomicBool>, done: Arc<AtomicU64>) -> u64 {
     let session = create(&store, &id).await;
     let held = store.hold(&session, Patience::Refuse).await;
     let held = held.unwrap_or_else(|error| panic!("{error}"));
@@ -40,7 +35,7 @@ async fn write(
 }
 
 /// No gap, none lost, none twice.
-async fn assert_all_there(store: &PostgresStore, id: &str, written: u64) {
+async fn assert_all_there(store: &Store, id: &str, written: u64) {
     let session = id.into();
     assert_eq!(store.verify(&session).await.unwrap(), 3 * written);
     let events: Vec<Event> = log(store, &session).await;
@@ -52,14 +47,14 @@ async fn assert_all_there(store: &PostgresStore, id: &str, written: u64) {
 
 /// Three sessions that are written to all the time.
 struct Load {
-    store: Arc<PostgresStore>,
+    store: Arc<Store>,
     writers: Vec<JoinHandle<u64>>,
     stop: Arc<AtomicBool>,
     done: Arc<AtomicU64>,
 }
 
 impl Load {
-    fn on(store: PostgresStore) -> Self {
+    fn on(store: Store) -> Self {
         let (store, stop) = (Arc::new(store), Arc::<AtomicBool>::default());
         let done = Arc::<AtomicU64>::default();
         let writer = |number| {

@@ -2,7 +2,7 @@
 
 use super::{SHORT, copy, number};
 use lango_core::{Hold, Patience, SessionId, SessionStore, StoreError};
-use lango_store::PostgresStore;
+use lango_store::Store;
 use lango_testkit::postgres;
 use std::time::Duration;
 use tokio_postgres::{Client, NoTls};
@@ -18,7 +18,7 @@ async fn lock(address: &str, session: &str) -> Client {
     client
 }
 
-async fn hold(store: &PostgresStore, session: &str) -> Hold {
+async fn hold(store: &Store, session: &str) -> Hold {
     let held = store
         .hold(&SessionId::from(session), Patience::Refuse)
         .await;

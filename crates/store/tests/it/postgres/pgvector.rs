@@ -5,7 +5,7 @@ use super::{execute, number, unique};
 use crate::place::reading;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::{
-    CollectionId, LibraryRows, NewChunk, NewDocument, Part, Piece, PostgresStore, Removal, Stored,
+    CollectionId, LibraryRows, NewChunk, NewDocument, Part, Piece, Removal, Store, Stored,
     VectorSearch, Wanted,
 };
 use lango_testkit::postgres;
@@ -66,7 +66,7 @@ fn clustered(seed: u64, dimensions: usize) -> Vec<f32> {
 
 /// Writes a document with a chunk for each seed.
 async fn write(
-    store: &PostgresStore,
+    store: &Store,
     collection: CollectionId,
     seeds: std::ops::Range<u64>,
     dimensions: usize,
@@ -106,7 +106,7 @@ async fn write(
 }
 
 /// A collection of a user with so many vectors, indexed if that can be.
-async fn fill(store: &PostgresStore, user: &str, name: &str, vectors: u64) -> CollectionId {
+async fn fill(store: &Store, user: &str, name: &str, vectors: u64) -> CollectionId {
     let collection = store.collection(&UserId::from(user), name, None).await;
     let collection = collection.unwrap();
     write(store, collection, 0..vectors, DIMENSIONS).await;
@@ -115,7 +115,7 @@ async fn fill(store: &PostgresStore, user: &str, name: &str, vectors: u64) -> Co
 }
 
 async fn nearest(
-    store: &PostgresStore,
+    store: &Store,
     collections: &[CollectionId],
     asked: Vec<f32>,
     most: usize,
@@ -129,14 +129,14 @@ async fn nearest(
 }
 
 /// The text of what is nearest to the vector of a seed.
-async fn first(store: &PostgresStore, collection: CollectionId, seed: u64) -> Option<String> {
+async fn first(store: &Store, collection: CollectionId, seed: u64) -> Option<String> {
     let found = nearest(store, &[collection], clustered(seed, DIMENSIONS), 1).await;
     let keys = found.iter().map(|(key, _)| *key).collect();
     let chunks = store.chunks(keys).await.unwrap();
     chunks.first().map(|chunk| chunk.text.to_string())
 }
 
-async fn is_indexed(store: &PostgresStore) -> bool {
+async fn is_indexed(store: &Store) -> bool {
     matches!(
         store.vector_search().await.unwrap(),
         VectorSearch::Indexed { .. }
@@ -144,7 +144,7 @@ async fn is_indexed(store: &PostgresStore) -> bool {
 }
 
 /// Why there is no index.
-async fn why(store: &PostgresStore) -> String {
+async fn why(store: &Store) -> String {
     match store.vector_search().await.unwrap() {
         VectorSearch::Plain { why } => why.unwrap(),
         VectorSearch::Indexed { by } => panic!("indexed by {by}"),
@@ -192,7 +192,7 @@ fn pairs(found: &[(i64, f64)]) -> impl Iterator<Item = (i64, u64)> {
     found.iter().map(|(key, cosine)| (*key, cosine.to_bits()))
 }
 
-async fn store_says(store: &PostgresStore) -> String {
+async fn store_says(store: &Store) -> String {
     match store.vector_search().await.unwrap() {
         VectorSearch::Indexed { by } => by,
         VectorSearch::Plain { why } => panic!("plain: {why:?}"),

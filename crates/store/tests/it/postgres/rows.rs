@@ -6,7 +6,7 @@ use lango_core::{
     Answer, NewSession, Opened, Patience, RemoteThread, SessionCatalog, SessionId, SessionStore,
     TaskQuery, TaskRecord, TaskStore, Timestamp, UserId,
 };
-use lango_store::SqliteStore;
+use lango_store::Store;
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use rusqlite::types::Value as Cell;
@@ -41,7 +41,7 @@ const TABLES: [(&str, &str, &str); 5] = [
 async fn a_log_makes_the_same_rows_as_in_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
-    let sqlite = SqliteStore::open(&path, "sketch-root".into()).unwrap();
+    let sqlite = Store::open_sqlite(&path, "sketch-root".into()).unwrap();
     let address = postgres::empty();
     let postgres = at(&address);
     for store in [&sqlite as &dyn SessionStore, &postgres] {

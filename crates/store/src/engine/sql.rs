@@ -1,0 +1,133 @@
+//! One text for a statement of both databases.
+//!
+//! [`sql!`](crate::engine::sql) takes PostgreSQL's dialect and derives SQLite's while the program is compiled: `$1` becomes `?1`,
+//! casts such as `::bigint` and `::text[]` are left out. What only one of the two needs stands in a comment that the other one
+//! skips: `/*sqlite INDEXED BY tasks_by_user*/`, `/*postgres FOR UPDATE*/`. Where the statements differ in more than that
+//! each is written out: `sql!(sqlite: "…", postgres: "…")`.
+
+/// A statement of both databases.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sql {
+    pub sqlite: &'static str,
+    pub postgres: &'static str,
+}
+
+/// Makes a [`Sql`] of one text, or of one for each database.
+macro_rules! sql {
+    (sqlite: $sqlite:expr, postgres: $postgres:expr $(,)?) => {
+        $crate::engine::Sql {
+            sqlite: $sqlite,
+            postgres: $postgres,
+        }
+    };
+    ($text:expr) => {{
+        const TEXT: &str = $text;
+        const SQLITE: [u8; TEXT.len()] = $crate::engine::dialect::sqlite(TEXT);
+        const POSTGRES: [u8; TEXT.len()] = $crate::engine::dialect::postgres(TEXT);
+        $crate::engine::Sql {
+            sqlite: $crate::engine::dialect::text(&SQLITE),
+            postgres: $crate::engine::dialect::text(&POSTGRES),
+        }
+    }};
+}
+pub(crate) use sql;
+
+/// The rewriting. Every change keeps the length, so that it works on arrays.
+pub(crate) mod dialect {
+    pub(crate) const fn sqlite<const N: usize>(text: &str) -> [u8; N] {
+        let mut out = uncommented(text, b"/*sqlite");
+        let mut at = 0;
+        while at + 1 < N {
+            if out[at] == b'$' && out[at + 1].is_ascii_digit() {
+                out[at] = b'?';
+            }
+            if out[at] == b':' && out[at + 1] == b':' {
+                out[at] = b' ';
+                out[at + 1] = b' ';
+                at += 2;
+                while at < N && is_part_of_type(out[at]) {
+                    out[at] = b' ';
+                    at += 1;
+                }
+            } else {
+                at += 1;
+            }
+        }
+        out
+    }
+
+    pub(crate) const fn postgres<const N: usize>(text: &str) -> [u8; N] {
+        uncommented(text, b"/*postgres")
+    }
+
+    pub(crate) const fn text(bytes: &'static [u8]) -> &'static str {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(_) => panic!("only ASCII is replaced, by ASCII"),
+        }
+    }
+
+    const fn is_part_of_type(byte: u8) -> bool {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'[' | b']' | b'_')
+    }
+
+    /// The text without the marks of comments that begin with `mark`, so that their contents count.
+    const fn uncommented<const N: usize>(text: &str, mark: &[u8]) -> [u8; N] {
+        let mut out = [0; N];
+        out.copy_from_slice(text.as_bytes());
+        let mut at = 0;
+        while at + mark.len() < N {
+            if !is_at(&out, at, mark) {
+                at += 1;
+                continue;
+            }
+            let begin = at;
+            while at < begin + mark.len() {
+                out[at] = b' ';
+                at += 1;
+            }
+            while at + 1 < N && !(out[at] == b'*' && out[at + 1] == b'/') {
+                at += 1;
+            }
+            assert!(at + 1 < N, "a comment without an end");
+            out[at] = b' ';
+            out[at + 1] = b' ';
+        }
+        out
+    }
+
+    const fn is_at(text: &[u8], at: usize, mark: &[u8]) -> bool {
+        let mut offset = 0;
+        while offset < mark.len() {
+            if text[at + offset] != mark[offset] {
+                return false;
+            }
+            offset += 1;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(statement: &str) -> String {
+        statement.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn one_text_serves_both_databases() {
+        const ROW: Sql = sql!(
+            "SELECT a -> '$.b' FROM t /*sqlite INDEXED BY i*/ WHERE a = $1 AND $12::text[] IS NULL /*postgres FOR UPDATE*/"
+        );
+        assert_eq!(
+            words(ROW.sqlite),
+            "SELECT a -> '$.b' FROM t INDEXED BY i WHERE a = ?1 AND ?12 IS NULL /*postgres FOR UPDATE*/"
+        );
+        assert_eq!(
+            words(ROW.postgres),
+            "SELECT a -> '$.b' FROM t /*sqlite INDEXED BY i*/ WHERE a = $1 AND $12::text[] IS NULL FOR UPDATE"
+        );
+    }
+}

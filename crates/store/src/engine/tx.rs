@@ -1,0 +1,201 @@
+//! A connection of either database, for the time of one piece of work.
+
+use super::failure::Failure;
+use super::row::Row;
+use super::sql::Sql;
+use super::value::Value;
+use crate::sqlite::archive::statements::{BEGIN_WIPING, END_WIPING};
+use deadpool_postgres::{Object, Transaction};
+use futures_util::future::try_join_all;
+use rusqlite::{Connection, params_from_iter};
+use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
+
+/// What statements are sent to. Whether they are one transaction is up to whoever made it: see [`Engine`](super::Engine).
+///
+/// The futures of SQLite are always ready: work on it runs on a thread of its own, and must wait for nothing else.
+pub(crate) struct Tx<'a> {
+    link: Link<'a>,
+    is_repeated: bool,
+}
+
+enum Link<'a> {
+    Sqlite(&'a mut Connection),
+    Postgres(Postgres<'a>),
+}
+
+#[derive(Clone, Copy)]
+enum Postgres<'a> {
+    /// Every statement is a transaction of its own.
+    Client(&'a Object),
+    Transaction(&'a Transaction<'a>),
+}
+
+impl<'a> Tx<'a> {
+    pub(crate) fn sqlite(connection: &'a mut Connection) -> Self {
+        Self {
+            link: Link::Sqlite(connection),
+            is_repeated: false,
+        }
+    }
+
+    /// Statements that each stand alone.
+    pub(crate) fn client(client: &'a Object, is_repeated: bool) -> Self {
+        Self {
+            link: Link::Postgres(Postgres::Client(client)),
+            is_repeated,
+        }
+    }
+
+    pub(crate) fn transaction(transaction: &'a Transaction<'_>) -> Self {
+        Self {
+            link: Link::Postgres(Postgres::Transaction(transaction)),
+            is_repeated: false,
+        }
+    }
+
+    /// Whether an earlier try of the same work may have been carried out, so that this one meets its traces. Only PostgreSQL
+    /// tries again, and this is never said in a transaction.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.is_repeated
+    }
+
+    pub(crate) fn is_sqlite(&self) -> bool {
+        matches!(self.link, Link::Sqlite(_))
+    }
+
+    /// SQLite's connection, for what only it can do.
+    pub(crate) fn as_sqlite(&mut self) -> Option<&mut Connection> {
+        match &mut self.link {
+            Link::Sqlite(connection) => Some(connection),
+            Link::Postgres(_) => None,
+        }
+    }
+
+    /// Has SQLite overwrite what is deleted from now on, or no more. PostgreSQL cannot.
+    pub(crate) fn overwrite_deleted(&mut self, is_on: bool) -> Result<(), Failure> {
+        if let Link::Sqlite(connection) = &mut self.link {
+            connection.execute_batch(if is_on { BEGIN_WIPING } else { END_WIPING })?;
+        }
+        Ok(())
+    }
+
+    /// Reads all rows of a statement.
+    pub(crate) async fn query<T>(
+        &mut self,
+        sql: Sql,
+        values: &[Value<'_>],
+        mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
+    ) -> Result<Vec<T>, Failure> {
+        let postgres = match &mut self.link {
+            Link::Postgres(postgres) => *postgres,
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.sqlite)?;
+                let mut rows = statement.query(params_from_iter(values))?;
+                let mut found = Vec::new();
+                while let Some(row) = rows.next()? {
+                    found.push(read(Row::Sqlite(row))?);
+                }
+                return Ok(found);
+            }
+        };
+        let rows = postgres.query(sql, values).await?;
+        rows.iter().map(|row| read(Row::Postgres(row))).collect()
+    }
+
+    /// Reads the first row of a statement, if there is one.
+    pub(crate) async fn query_opt<T>(
+        &mut self,
+        sql: Sql,
+        values: &[Value<'_>],
+        read: impl FnOnce(Row<'_>) -> Result<T, Failure> + Send,
+    ) -> Result<Option<T>, Failure> {
+        let postgres = match &mut self.link {
+            Link::Postgres(postgres) => *postgres,
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.sqlite)?;
+                let mut rows = statement.query(params_from_iter(values))?;
+                let row = rows.next()?;
+                return row.map(|row| read(Row::Sqlite(row))).transpose();
+            }
+        };
+        let rows = postgres.query(sql, values).await?;
+        let row = rows.first();
+        row.map(|row| read(Row::Postgres(row))).transpose()
+    }
+
+    /// Runs a statement that has no result; gives how many rows it touched.
+    pub(crate) async fn execute(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<u64, Failure> {
+        let postgres = match &mut self.link {
+            Link::Postgres(postgres) => *postgres,
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.sqlite)?;
+                return Ok(statement.execute(params_from_iter(values))? as u64);
+            }
+        };
+        let statement = postgres.prepare(sql).await?;
+        postgres.execute(&statement, values).await
+    }
+
+    /// Runs a statement once for each row of values; gives how many rows they touched. PostgreSQL gets all of them at once.
+    pub(crate) async fn execute_many(
+        &mut self,
+        sql: Sql,
+        rows: &[Vec<Value<'_>>],
+    ) -> Result<u64, Failure> {
+        let postgres = match &mut self.link {
+            Link::Postgres(postgres) => *postgres,
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.sqlite)?;
+                let mut touched = 0;
+                for values in rows {
+                    touched += statement.execute(params_from_iter(values))? as u64;
+                }
+                return Ok(touched);
+            }
+        };
+        if rows.is_empty() {
+            return Ok(0);
+        }
+        let statement = postgres.prepare(sql).await?;
+        let all = rows
+            .iter()
+            .map(|values| postgres.execute(&statement, values));
+        Ok(try_join_all(all).await?.into_iter().sum())
+    }
+}
+
+impl Postgres<'_> {
+    async fn prepare(self, sql: Sql) -> Result<Statement, Failure> {
+        Ok(match self {
+            Self::Client(client) => client.prepare_cached(sql.postgres).await?,
+            Self::Transaction(transaction) => transaction.prepare_cached(sql.postgres).await?,
+        })
+    }
+
+    async fn query(
+        self,
+        sql: Sql,
+        values: &[Value<'_>],
+    ) -> Result<Vec<tokio_postgres::Row>, Failure> {
+        let statement = self.prepare(sql).await?;
+        let values = parameters(values);
+        Ok(match self {
+            Self::Client(client) => client.query(&statement, &values).await?,
+            Self::Transaction(transaction) => transaction.query(&statement, &values).await?,
+        })
+    }
+
+    async fn execute(self, statement: &Statement, values: &[Value<'_>]) -> Result<u64, Failure> {
+        let values = parameters(values);
+        Ok(match self {
+            Self::Client(client) => client.execute(statement, &values).await?,
+            Self::Transaction(transaction) => transaction.execute(statement, &values).await?,
+        })
+    }
+}
+
+fn parameters<'a>(values: &'a [Value<'_>]) -> Vec<&'a (dyn ToSql + Sync)> {
+    let values = values.iter().map(|value| value as &(dyn ToSql + Sync));
+    values.collect()
+}

@@ -1,0 +1,150 @@
+//! The store: one database with all that lango stores, whichever database it is.
+
+use crate::database::{Answer, Database};
+use crate::engine::Engine;
+use crate::library::nearest::BitsInMemory;
+use crate::postgres::{PostgresEngine, PostgresOptions};
+use crate::sqlite::SqliteEngine;
+use crate::tables::UseAs;
+use futures_util::stream::{self, StreamExt as _};
+use lango_core::{AgentName, BoxStream, Change, Changes, SessionId, StoreError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Sessions, tasks, knowledge and all else that lango stores, in one database.
+///
+/// Its futures need a tokio runtime. Dropping a store in SQLite finishes what is queued and closes the file; dropping one in
+/// PostgreSQL waits a moment for the database to hear which sessions are free again.
+pub struct Store {
+    pub(crate) engine: Engine,
+    /// The signs of vectors that were searched.
+    pub(crate) bits: Arc<BitsInMemory>,
+    /// The author of stored messages that are older than authors.
+    pub(crate) root_agent: AgentName,
+}
+
+impl Store {
+    /// A new database that ends with the store.
+    pub fn in_memory() -> Self {
+        let bits: Arc<BitsInMemory> = Arc::default();
+        // No message in it is older than authors.
+        let root_agent = AgentName::from("root");
+        let engine = SqliteEngine::in_memory(root_agent.clone(), Arc::clone(&bits));
+        Self {
+            engine: Engine::Sqlite(Arc::new(engine)),
+            bits,
+            root_agent,
+        }
+    }
+
+    /// A SQLite file, which is opened, and made if need be, when it is first used: a caller that only might need it leaves
+    /// no trace.
+    ///
+    /// `root_agent` is the author of stored messages that have none because they are older than authors.
+    pub fn sqlite(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
+        Self::sqlite_as(UseAs::Store, path.as_ref(), root_agent)
+    }
+
+    /// Opens a SQLite file now, or makes a new one that only its owner can read. Older schemas are brought up to date.
+    pub fn open_sqlite(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
+        let store = Self::sqlite(path, root_agent)?;
+        if let Engine::Sqlite(sqlite) = &store.engine {
+            sqlite.open_now()?;
+        }
+        Ok(store)
+    }
+
+    /// A SQLite file to move something to, which may have begun. Any other way to open it refuses a database with a part
+    /// of something that was to be moved there.
+    pub fn sqlite_destination(
+        path: impl AsRef<Path>,
+        root_agent: AgentName,
+    ) -> Result<Self, StoreError> {
+        Self::sqlite_as(UseAs::Destination, path.as_ref(), root_agent)
+    }
+
+    fn sqlite_as(use_as: UseAs, path: &Path, root_agent: AgentName) -> Result<Self, StoreError> {
+        let bits: Arc<BitsInMemory> = Arc::default();
+        let engine = SqliteEngine::at(use_as, path, root_agent.clone(), Arc::clone(&bits))?;
+        Ok(Self {
+            engine: Engine::Sqlite(Arc::new(engine)),
+            bits,
+            root_agent,
+        })
+    }
+
+    /// The PostgreSQL database at an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`,
+    /// which is connected to, and made ready if need be, when it is first used.
+    ///
+    /// `root_agent` is the author of stored messages that have none because they are older than authors.
+    pub fn postgres(address: &str, root_agent: AgentName) -> Result<Self, StoreError> {
+        Self::postgres_with(address, root_agent, PostgresOptions::default())
+    }
+
+    /// The same with other options.
+    pub fn postgres_with(
+        address: &str,
+        root_agent: AgentName,
+        options: PostgresOptions,
+    ) -> Result<Self, StoreError> {
+        let bits: Arc<BitsInMemory> = Arc::default();
+        let engine = PostgresEngine::with(address, root_agent.clone(), options, Arc::clone(&bits))?;
+        Ok(Self {
+            engine: Engine::Postgres(Arc::new(engine)),
+            bits,
+            root_agent,
+        })
+    }
+
+    /// Opens the database and brings its schema up to date, if that has not happened yet.
+    pub async fn open_now(&self) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.open_now(),
+            Engine::Postgres(postgres) => postgres.open_now().await,
+        }
+    }
+
+    /// Copies a SQLite database, as it is at this moment, to a file that does not exist yet. `seen` is told how many pages are
+    /// left and how many there are. PostgreSQL's own tools copy its databases.
+    pub async fn back_up(
+        &self,
+        to: PathBuf,
+        seen: impl Fn(u64, u64) + Send + 'static,
+    ) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.back_up(to, seen).await,
+            Engine::Postgres(_) => Err(StoreError::Failed {
+                detail: "a database on a server is copied with pg_dump".to_owned(),
+            }),
+        }
+    }
+
+    /// Recomputes the hashes of a session's log. Gives the number of its events, or [`StoreError::Damaged`] with the first
+    /// one that is not what was once written.
+    pub async fn verify(&self, session: &SessionId) -> Result<u64, StoreError> {
+        crate::archive::verify(self, session, &mut |_| ()).await
+    }
+}
+
+impl Database for Store {
+    fn ready(&self) -> Answer<'_, ()> {
+        Box::pin(self.open_now())
+    }
+
+    fn readable(&self) -> Answer<'_, ()> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => Box::pin(sqlite.readable()),
+            Engine::Postgres(postgres) => Box::pin(postgres.open_now()),
+        }
+    }
+}
+
+/// Only replicas that share a PostgreSQL database tell each other; for a file there are no hints.
+impl Changes for Store {
+    fn changes(&self) -> BoxStream<'static, Change> {
+        match &self.engine {
+            Engine::Sqlite(_) => stream::pending().boxed(),
+            Engine::Postgres(postgres) => postgres.changes(),
+        }
+    }
+}

@@ -1,6 +1,5 @@
 //! Modules that are still written for each database apart. Every block goes when its module has moved to the one store.
 
-use crate::archive::{Archive, Expired, Intake, LogRow, Removing, SessionRecord, Wiped};
 use crate::database::Answer;
 use crate::engine::Engine;
 use crate::graph::{
@@ -10,9 +9,7 @@ use crate::graph::{
 use crate::library::*;
 use crate::recollection::{Recollection, *};
 use crate::store::Store;
-use crate::tables::{Cells, Destination, Mark, Table, Tables};
 use lango_core::*;
-use std::sync::Arc;
 
 impl SessionStore for Store {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
@@ -147,30 +144,6 @@ impl SessionCatalog for Store {
         match &self.engine {
             Engine::Sqlite(engine) => SessionCatalog::revoke(engine.as_ref(), user, grant),
             Engine::Postgres(engine) => SessionCatalog::revoke(engine.as_ref(), user, grant),
-        }
-    }
-}
-
-impl AttachmentStore for Store {
-    fn put<'a>(
-        &'a self,
-        user: &'a UserId,
-        bytes: Arc<[u8]>,
-    ) -> BoxFuture<'a, Result<Text, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => AttachmentStore::put(engine.as_ref(), user, bytes),
-            Engine::Postgres(engine) => AttachmentStore::put(engine.as_ref(), user, bytes),
-        }
-    }
-
-    fn read<'a>(
-        &'a self,
-        user: &'a UserId,
-        digest: &'a str,
-    ) -> BoxFuture<'a, Result<Option<Arc<[u8]>>, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => AttachmentStore::read(engine.as_ref(), user, digest),
-            Engine::Postgres(engine) => AttachmentStore::read(engine.as_ref(), user, digest),
         }
     }
 }
@@ -607,219 +580,6 @@ impl MemoryRows for Store {
             Engine::Postgres(engine) => {
                 MemoryRows::forget(engine.as_ref(), owner, revision, forget)
             }
-        }
-    }
-}
-
-impl Archive for Store {
-    fn ids(
-        &self,
-        user: &UserId,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Archive::ids(engine.as_ref(), user, after, limit),
-            Engine::Postgres(engine) => Archive::ids(engine.as_ref(), user, after, limit),
-        }
-    }
-
-    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Archive::record(engine.as_ref(), session),
-            Engine::Postgres(engine) => Archive::record(engine.as_ref(), session),
-        }
-    }
-
-    fn rows(
-        &self,
-        session: &SessionId,
-        page: Page,
-    ) -> BoxFuture<'_, Result<Vec<LogRow>, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Archive::rows(engine.as_ref(), session, page),
-            Engine::Postgres(engine) => Archive::rows(engine.as_ref(), session, page),
-        }
-    }
-}
-
-impl Intake for Store {
-    fn begin(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Intake::begin(engine.as_ref(), session),
-            Engine::Postgres(engine) => Intake::begin(engine.as_ref(), session),
-        }
-    }
-
-    fn add(&self, rows: Vec<LogRow>) -> BoxFuture<'_, Result<(), StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Intake::add(engine.as_ref(), rows),
-            Engine::Postgres(engine) => Intake::add(engine.as_ref(), rows),
-        }
-    }
-
-    fn finish(&self, session: SessionRecord) -> BoxFuture<'_, Result<u64, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Intake::finish(engine.as_ref(), session),
-            Engine::Postgres(engine) => Intake::finish(engine.as_ref(), session),
-        }
-    }
-}
-
-impl Removing for Store {
-    fn hide(
-        &self,
-        session: &SessionId,
-        unused_since: Option<Timestamp>,
-    ) -> BoxFuture<'_, Result<bool, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Removing::hide(engine.as_ref(), session, unused_since),
-            Engine::Postgres(engine) => Removing::hide(engine.as_ref(), session, unused_since),
-        }
-    }
-
-    fn remove_some(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Removing::remove_some(engine.as_ref(), session),
-            Engine::Postgres(engine) => Removing::remove_some(engine.as_ref(), session),
-        }
-    }
-
-    fn hidden(
-        &self,
-        user: &UserId,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Removing::hidden(engine.as_ref(), user, after, limit),
-            Engine::Postgres(engine) => Removing::hidden(engine.as_ref(), user, after, limit),
-        }
-    }
-
-    fn expired(
-        &self,
-        user: &UserId,
-        unused_since: Timestamp,
-        page: Expired,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Removing::expired(engine.as_ref(), user, unused_since, page),
-            Engine::Postgres(engine) => {
-                Removing::expired(engine.as_ref(), user, unused_since, page)
-            }
-        }
-    }
-
-    fn remove_tasks(
-        &self,
-        user: &UserId,
-        before: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<u64, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Removing::remove_tasks(engine.as_ref(), user, before, limit),
-            Engine::Postgres(engine) => {
-                Removing::remove_tasks(engine.as_ref(), user, before, limit)
-            }
-        }
-    }
-
-    fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Removing::wipe(engine.as_ref()),
-            Engine::Postgres(engine) => Removing::wipe(engine.as_ref()),
-        }
-    }
-}
-
-impl Tables for Store {
-    fn place(&self) -> String {
-        match &self.engine {
-            Engine::Sqlite(engine) => Tables::place(engine.as_ref()),
-            Engine::Postgres(engine) => Tables::place(engine.as_ref()),
-        }
-    }
-
-    fn count_rows(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Tables::count_rows(engine.as_ref(), table),
-            Engine::Postgres(engine) => Tables::count_rows(engine.as_ref(), table),
-        }
-    }
-
-    fn page(
-        &self,
-        table: &'static Table,
-        after: Option<Cells>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Cells>, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Tables::page(engine.as_ref(), table, after, limit),
-            Engine::Postgres(engine) => Tables::page(engine.as_ref(), table, after, limit),
-        }
-    }
-
-    fn rows_of(
-        &self,
-        table: &'static Table,
-        keys: Vec<Cells>,
-    ) -> BoxFuture<'_, Result<Vec<Option<Cells>>, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Tables::rows_of(engine.as_ref(), table, keys),
-            Engine::Postgres(engine) => Tables::rows_of(engine.as_ref(), table, keys),
-        }
-    }
-
-    fn last_number(&self, table: &'static Table) -> BoxFuture<'_, Result<Option<i64>, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Tables::last_number(engine.as_ref(), table),
-            Engine::Postgres(engine) => Tables::last_number(engine.as_ref(), table),
-        }
-    }
-
-    fn held(&self) -> BoxFuture<'_, Result<usize, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Tables::held(engine.as_ref()),
-            Engine::Postgres(engine) => Tables::held(engine.as_ref()),
-        }
-    }
-}
-
-impl Destination for Store {
-    fn mark(&self) -> BoxFuture<'_, Result<Option<Mark>, StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Destination::mark(engine.as_ref()),
-            Engine::Postgres(engine) => Destination::mark(engine.as_ref()),
-        }
-    }
-
-    fn arrive(
-        &self,
-        table: &'static Table,
-        rows: Vec<Cells>,
-        mark: Mark,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Destination::arrive(engine.as_ref(), table, rows, mark),
-            Engine::Postgres(engine) => Destination::arrive(engine.as_ref(), table, rows, mark),
-        }
-    }
-
-    fn go_on_from(
-        &self,
-        numbers: Vec<(&'static Table, i64)>,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Destination::go_on_from(engine.as_ref(), numbers),
-            Engine::Postgres(engine) => Destination::go_on_from(engine.as_ref(), numbers),
-        }
-    }
-
-    fn arrived(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        match &self.engine {
-            Engine::Sqlite(engine) => Destination::arrived(engine.as_ref()),
-            Engine::Postgres(engine) => Destination::arrived(engine.as_ref()),
         }
     }
 }

@@ -4,7 +4,6 @@
 //! `"user"` is a word of PostgreSQL's own, hence the quotes.
 
 pub(super) mod append;
-pub(super) mod attachments;
 pub(super) mod holds;
 pub(super) mod payment;
 #[cfg(test)]

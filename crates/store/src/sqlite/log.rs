@@ -3,7 +3,6 @@
 //! Everything here runs inside a savepoint of the writer, which undoes whatever a failing job had written.
 
 use super::approvals;
-use super::archive::statements::HIDDEN_USER;
 use super::attachments;
 use super::failure::Failure;
 use super::remote_threads;
@@ -11,7 +10,7 @@ use super::statements::{
     FINISH_TURN, INSERT_EVENT, INSERT_SESSION, INSERT_TURN, IS_SEEN, LOG_END, SET_DELEGATION,
     UPDATE_SESSION,
 };
-use crate::archive::LogRow;
+use crate::archive::{HIDDEN_USER, LogRow};
 use crate::batch::target_of;
 use crate::chain::{Chain, StoredEvent};
 use crate::title::title_of;
@@ -56,7 +55,7 @@ pub(super) fn take_over(connection: &Connection, rows: &[LogRow]) -> Result<(), 
         return Ok(());
     };
     let hidden = connection
-        .prepare_cached(HIDDEN_USER)?
+        .prepare_cached(HIDDEN_USER.sqlite)?
         .exists([first.session.as_str()])?;
     if !hidden {
         return Err(StoreError::NotFound {

@@ -2,7 +2,6 @@
 //!
 //! Each statement finds its rows by a key: none reads more because a session, or the list of sessions, grew long.
 
-pub(super) mod attachments;
 pub(super) mod payment;
 
 /// A new session.
@@ -146,9 +145,12 @@ pub(super) const SESSIONS_WITH_PREFIX: &str =
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::sqlite::attachments::{INSERT_REFERENCE, USE_PUT};
     use crate::sqlite::connection::open_writer;
 
-    const ALL: [&str; 25] = [
+    const ALL: [&str; 27] = [
+        INSERT_REFERENCE,
+        USE_PUT,
         IS_SEEN,
         UNFINISHED,
         TURN_EVENTS,

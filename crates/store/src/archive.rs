@@ -13,11 +13,12 @@ mod removal;
 
 use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
+use crate::database::Answer;
 use crate::engine::{Sql, sql};
 use crate::stored::{Speaker, author};
 use lango_core::{
-    AgentName, Attachment, AttachmentStore, BoxFuture, Event, EventBody, FrameId, NewSession, Page,
-    SessionId, StoreError, Text, Timestamp, TurnId, UserId,
+    AgentName, Attachment, AttachmentStore, Event, EventBody, FrameId, NewSession, Page, SessionId,
+    StoreError, Text, Timestamp, TurnId, UserId,
 };
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -150,34 +151,27 @@ pub trait SessionArchive: AttachmentStore {
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+    ) -> Answer<'_, Vec<SessionId>>;
 
     /// Reads a session without its log.
-    fn session_record(
-        &self,
-        session: &SessionId,
-    ) -> BoxFuture<'_, Result<SessionRecord, StoreError>>;
+    fn session_record(&self, session: &SessionId) -> Answer<'_, SessionRecord>;
 
     /// Reads rows of a log in their order. A page of large rows has fewer than `limit`, but at least one if there is one.
     /// Rows that are older than authors get theirs.
-    fn log_rows(
-        &self,
-        session: &SessionId,
-        page: Page,
-    ) -> BoxFuture<'_, Result<Vec<LogRow>, StoreError>>;
+    fn log_rows(&self, session: &SessionId, page: Page) -> Answer<'_, Vec<LogRow>>;
 }
 
 /// Import of sessions. The caller has the lease of the session.
 pub trait SessionImport: Send + Sync {
     /// Creates a hidden session. An id that is taken is [`StoreError::Exists`].
-    fn start_import(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn start_import(&self, session: NewSession) -> Answer<'_, ()>;
 
     /// Adds rows to the log of a hidden session, each checked as [`Chain::take`] does, and updates what follows from them.
-    fn import_rows(&self, rows: Vec<LogRow>) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn import_rows(&self, rows: Vec<LogRow>) -> Answer<'_, ()>;
 
     /// Shows a session, with this record's title and time. Grants for later calls are not imported, because the log does not
     /// say which were revoked since. Returns how many there were.
-    fn finish_import(&self, session: SessionRecord) -> BoxFuture<'_, Result<u64, StoreError>>;
+    fn finish_import(&self, session: SessionRecord) -> Answer<'_, u64>;
 }
 
 /// Removal of sessions and of old tasks. The caller has the lease of a session that it removes.
@@ -188,11 +182,11 @@ pub trait SessionRemoval: Send + Sync {
         &self,
         session: &SessionId,
         unused_since: Option<Timestamp>,
-    ) -> BoxFuture<'_, Result<bool, StoreError>>;
+    ) -> Answer<'_, bool>;
 
     /// Removes a bounded part of a hidden session and of all that belongs to it. Returns whether nothing is left of it, as
     /// of a session that does not exist. A session that is not hidden stays.
-    fn remove_portion(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>>;
+    fn remove_portion(&self, session: &SessionId) -> Answer<'_, bool>;
 
     /// Lists hidden sessions of a user, after one.
     fn hidden_sessions(
@@ -200,7 +194,7 @@ pub trait SessionRemoval: Send + Sync {
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+    ) -> Answer<'_, Vec<SessionId>>;
 
     /// Lists a user's sessions that were not used since then and have no unfinished turn, the oldest first.
     fn expired_sessions(
@@ -208,19 +202,14 @@ pub trait SessionRemoval: Send + Sync {
         user: &UserId,
         unused_since: Timestamp,
         page: ExpiredPage,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+    ) -> Answer<'_, Vec<SessionId>>;
 
     /// Removes some of a user's A2A tasks that are older than that, are not running, and wait for no answer. Returns how
     /// many.
-    fn remove_old_tasks(
-        &self,
-        user: &UserId,
-        before: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<u64, StoreError>>;
+    fn remove_old_tasks(&self, user: &UserId, before: Timestamp, limit: usize) -> Answer<'_, u64>;
 
     /// Erases the bytes of deleted rows. It takes as long as the database is large, and turns wait meanwhile.
-    fn wipe_deleted(&self) -> BoxFuture<'_, Result<WipeOutcome, StoreError>>;
+    fn wipe_deleted(&self) -> Answer<'_, WipeOutcome>;
 }
 
 /// What is left of deleted rows in the bytes of the database.

@@ -124,9 +124,7 @@ impl Store {
             let deleted = self.engine.write_twice(put, |tx, (user, digest, time)| {
                 Box::pin(async move {
                     tx.overwrite_deleted(true)?;
-                    lock_bytes(tx, user, digest).await?;
-                    tx.execute(DELETE_PUT, values![user, digest, time]).await?;
-                    let deleted = delete_unused(tx, user, digest).await;
+                    let deleted = delete_put(tx, user, digest, *time).await;
                     tx.overwrite_deleted(false)?;
                     deleted
                 })
@@ -135,6 +133,12 @@ impl Store {
         }
         Ok(count)
     }
+}
+
+async fn delete_put(tx: &mut Tx<'_>, user: &str, digest: &str, time: i64) -> Result<(), Failure> {
+    lock_bytes(tx, user, digest).await?;
+    tx.execute(DELETE_PUT, values![user, digest, time]).await?;
+    delete_unused(tx, user, digest).await
 }
 
 /// Deletes some references of a session, and the bytes that are not used any more. Returns whether there were any.

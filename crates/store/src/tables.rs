@@ -9,9 +9,10 @@ mod digest;
 mod list;
 
 use crate::archive::SessionArchive;
+use crate::database::Answer;
 pub(crate) use copy::checkpoint;
 pub use digest::RowDigest;
-use lango_core::{BoxFuture, StoreError};
+use lango_core::StoreError;
 pub use list::{CACHES, TABLES};
 use serde_json::Value;
 
@@ -110,7 +111,7 @@ pub trait TransferSource: SessionArchive {
     /// Returns where it is, without secrets.
     fn place(&self) -> String;
 
-    fn count_rows(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>>;
+    fn count_rows(&self, table: &'static Table) -> Answer<'_, u64>;
 
     /// Reads rows of a table in its order, after a key. A page of large rows has fewer than `limit`, but at least one if
     /// there is one.
@@ -119,13 +120,13 @@ pub trait TransferSource: SessionArchive {
         table: &'static Table,
         after: Option<TableRow>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TableRow>, StoreError>>;
+    ) -> Answer<'_, Vec<TableRow>>;
 
     /// Returns the last id that a table gave a row, for tables that never reuse one.
-    fn last_row_id(&self, table: &'static Table) -> BoxFuture<'_, Result<Option<i64>, StoreError>>;
+    fn last_row_id(&self, table: &'static Table) -> Answer<'_, Option<i64>>;
 
     /// Counts the sessions that a process has locked or leased.
-    fn count_leases(&self) -> BoxFuture<'_, Result<usize, StoreError>>;
+    fn count_leases(&self) -> Answer<'_, usize>;
 }
 
 /// How far a transfer is.
@@ -164,7 +165,7 @@ impl TransferCheckpoint {
 /// A database that everything is moved to. It stores the checkpoint in the transactions that insert rows.
 pub trait TransferTarget: TransferSource {
     /// Reads the checkpoint of an unfinished transfer.
-    fn checkpoint(&self) -> BoxFuture<'_, Result<Option<TransferCheckpoint>, StoreError>>;
+    fn checkpoint(&self) -> Answer<'_, Option<TransferCheckpoint>>;
 
     /// Inserts rows into a table and stores the checkpoint, in one transaction.
     fn insert_rows(
@@ -172,14 +173,11 @@ pub trait TransferTarget: TransferSource {
         table: &'static Table,
         rows: Vec<TableRow>,
         checkpoint: TransferCheckpoint,
-    ) -> BoxFuture<'_, Result<(), StoreError>>;
+    ) -> Answer<'_, ()>;
 
     /// Makes the next ids of tables greater than these and than the ids of all rows.
-    fn raise_row_ids(
-        &self,
-        last: Vec<(&'static Table, i64)>,
-    ) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Answer<'_, ()>;
 
     /// Removes the checkpoint.
-    fn finish_transfer(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn finish_transfer(&self) -> Answer<'_, ()>;
 }

@@ -1,9 +1,10 @@
 //! Reading sessions and logs as they are stored.
 
 use super::{LogRow, PAGE_BYTES, SessionArchive, SessionRecord, is_hidden};
+use crate::database::Answer;
 use crate::engine::{Failure, Row, Sql, Tx, sql, values};
 use crate::store::Store;
-use lango_core::{BoxFuture, Page, SessionId, StoreError, UserId};
+use lango_core::{Page, SessionId, StoreError, UserId};
 
 impl SessionArchive for Store {
     fn session_ids(
@@ -11,14 +12,11 @@ impl SessionArchive for Store {
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+    ) -> Answer<'_, Vec<SessionId>> {
         ids(self, user.to_string(), after, limit)
     }
 
-    fn session_record(
-        &self,
-        session: &SessionId,
-    ) -> BoxFuture<'_, Result<SessionRecord, StoreError>> {
+    fn session_record(&self, session: &SessionId) -> Answer<'_, SessionRecord> {
         self.engine.read(session.clone(), |tx, session| {
             Box::pin(async move {
                 let values = values![session];
@@ -33,11 +31,7 @@ impl SessionArchive for Store {
         })
     }
 
-    fn log_rows(
-        &self,
-        session: &SessionId,
-        page: Page,
-    ) -> BoxFuture<'_, Result<Vec<LogRow>, StoreError>> {
+    fn log_rows(&self, session: &SessionId, page: Page) -> Answer<'_, Vec<LogRow>> {
         let rows = self
             .engine
             .read((session.clone(), page), |tx, (session, page)| {
@@ -56,7 +50,7 @@ pub(super) fn ids<'a>(
     user: String,
     after: Option<&SessionId>,
     limit: usize,
-) -> BoxFuture<'a, Result<Vec<SessionId>, StoreError>> {
+) -> Answer<'a, Vec<SessionId>> {
     let after = after.map_or_else(String::new, ToString::to_string);
     let given = (user, after, limit);
     store.engine.read(given, |tx, (user, after, limit)| {

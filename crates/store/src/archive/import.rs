@@ -3,12 +3,13 @@
 use super::{
     HIDDEN_USER, LogRow, SessionImport, SessionRecord, hidden_user, is_hidden, must_be_kept,
 };
+use crate::database::Answer;
 use crate::engine::{Engine, Failure, Sql, Tx, sql, stored, values};
 use crate::store::Store;
-use lango_core::{BoxFuture, NewSession, StoreError, UserId};
+use lango_core::{NewSession, StoreError, UserId};
 
 impl SessionImport for Store {
-    fn start_import(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn start_import(&self, session: NewSession) -> Answer<'_, ()> {
         Box::pin(async move {
             must_be_kept(&session)?;
             let user = UserId::new(hidden_user(&session.user));
@@ -20,14 +21,14 @@ impl SessionImport for Store {
         })
     }
 
-    fn import_rows(&self, rows: Vec<LogRow>) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn import_rows(&self, rows: Vec<LogRow>) -> Answer<'_, ()> {
         match &self.engine {
             Engine::Sqlite(sqlite) => Box::pin(sqlite.take_over(rows)),
             Engine::Postgres(postgres) => Box::pin(postgres.take_over(rows)),
         }
     }
 
-    fn finish_import(&self, session: SessionRecord) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn finish_import(&self, session: SessionRecord) -> Answer<'_, u64> {
         self.engine
             .write(session, |tx, session| Box::pin(finish(tx, session)))
     }

@@ -4,10 +4,11 @@
 use super::export::ids;
 use super::{ExpiredPage, HIDDEN_USER, SessionRemoval, WipeOutcome, hidden_user};
 use crate::attachments::remove_references;
+use crate::database::Answer;
 use crate::engine::{Engine, Failure, Sql, Tx, sql, values};
 use crate::store::Store;
 use crate::{postgres, sqlite};
-use lango_core::{BoxFuture, SessionId, StoreError, Text, Timestamp, UserId};
+use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
 
 /// How many rows one step removes. In SQLite other writes wait for it.
 const REMOVED_AT_ONCE: usize = 500;
@@ -18,7 +19,7 @@ impl SessionRemoval for Store {
         &self,
         session: &SessionId,
         unused_since: Option<Timestamp>,
-    ) -> BoxFuture<'_, Result<bool, StoreError>> {
+    ) -> Answer<'_, bool> {
         let fence = match &self.engine {
             Engine::Sqlite(_) => None,
             Engine::Postgres(postgres) => postgres.fence_of(session),
@@ -29,7 +30,7 @@ impl SessionRemoval for Store {
         })
     }
 
-    fn remove_portion(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
+    fn remove_portion(&self, session: &SessionId) -> Answer<'_, bool> {
         let removed = self.engine.write_twice(session.clone(), |tx, session| {
             Box::pin(async move {
                 tx.overwrite_deleted(true)?;
@@ -52,7 +53,7 @@ impl SessionRemoval for Store {
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+    ) -> Answer<'_, Vec<SessionId>> {
         ids(self, hidden_user(user), after, limit)
     }
 
@@ -61,7 +62,7 @@ impl SessionRemoval for Store {
         user: &UserId,
         unused_since: Timestamp,
         page: ExpiredPage,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>> {
+    ) -> Answer<'_, Vec<SessionId>> {
         let given = (user.clone(), unused_since, page);
         self.engine.read(given, |tx, (user, since, page)| {
             Box::pin(async move {
@@ -71,12 +72,7 @@ impl SessionRemoval for Store {
         })
     }
 
-    fn remove_old_tasks(
-        &self,
-        user: &UserId,
-        before: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn remove_old_tasks(&self, user: &UserId, before: Timestamp, limit: usize) -> Answer<'_, u64> {
         let given = (user.clone(), before, limit);
         self.engine.write_one(given, |tx, (user, before, limit)| {
             Box::pin(async move {
@@ -89,7 +85,7 @@ impl SessionRemoval for Store {
         })
     }
 
-    fn wipe_deleted(&self) -> BoxFuture<'_, Result<WipeOutcome, StoreError>> {
+    fn wipe_deleted(&self) -> Answer<'_, WipeOutcome> {
         Box::pin(async move {
             while self.delete_expired_puts().await? > 0 {}
             match &self.engine {
@@ -104,7 +100,7 @@ impl SessionRemoval for Store {
 }
 
 impl Store {
-    fn remove_old_leases(&self) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn remove_old_leases(&self) -> Answer<'_, u64> {
         self.engine.write_twice((), |tx, ()| {
             Box::pin(async move {
                 let limit = values![REMOVED_AT_ONCE];

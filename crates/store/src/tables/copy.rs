@@ -6,10 +6,10 @@ use super::{
     TransferSource, TransferTarget,
 };
 use crate::archive::PAGE_BYTES;
+use crate::database::Answer;
 use crate::engine::{Engine, Failure, Row, Sql, ToValue as _, Tx, Value, sql, values};
 use crate::postgres;
 use crate::store::Store;
-use lango_core::{BoxFuture, StoreError};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ impl TransferSource for Store {
         }
     }
 
-    fn count_rows(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn count_rows(&self, table: &'static Table) -> Answer<'_, u64> {
         self.engine.read(table, |tx, table| {
             Box::pin(async move {
                 let count = tx.query_opt(statements(table).count, &[], |row| row.get(0));
@@ -35,14 +35,14 @@ impl TransferSource for Store {
         table: &'static Table,
         after: Option<TableRow>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<TableRow>, StoreError>> {
+    ) -> Answer<'_, Vec<TableRow>> {
         let given = (table, after, limit);
         self.engine.read(given, |tx, (table, after, limit)| {
             Box::pin(page(tx, table, after.as_deref(), *limit))
         })
     }
 
-    fn last_row_id(&self, table: &'static Table) -> BoxFuture<'_, Result<Option<i64>, StoreError>> {
+    fn last_row_id(&self, table: &'static Table) -> Answer<'_, Option<i64>> {
         self.engine.read(table, |tx, table| {
             Box::pin(async move {
                 if !table.is_numbered() {
@@ -55,7 +55,7 @@ impl TransferSource for Store {
         })
     }
 
-    fn count_leases(&self) -> BoxFuture<'_, Result<usize, StoreError>> {
+    fn count_leases(&self) -> Answer<'_, usize> {
         match &self.engine {
             Engine::Sqlite(sqlite) => Box::pin(sqlite.count_locks()),
             Engine::Postgres(_) => self.engine.read((), |tx, ()| {
@@ -69,7 +69,7 @@ impl TransferSource for Store {
 }
 
 impl TransferTarget for Store {
-    fn checkpoint(&self) -> BoxFuture<'_, Result<Option<TransferCheckpoint>, StoreError>> {
+    fn checkpoint(&self) -> Answer<'_, Option<TransferCheckpoint>> {
         self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)))
     }
 
@@ -78,22 +78,19 @@ impl TransferTarget for Store {
         table: &'static Table,
         rows: Vec<TableRow>,
         checkpoint: TransferCheckpoint,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
+    ) -> Answer<'_, ()> {
         let given = (table, rows, checkpoint);
         self.engine.write(given, |tx, (table, rows, checkpoint)| {
             Box::pin(insert(tx, table, rows, checkpoint))
         })
     }
 
-    fn raise_row_ids(
-        &self,
-        last: Vec<(&'static Table, i64)>,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Answer<'_, ()> {
         self.engine
             .write_twice(last, |tx, last| Box::pin(raise_row_ids(tx, last)))
     }
 
-    fn finish_transfer(&self) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn finish_transfer(&self) -> Answer<'_, ()> {
         self.engine.write_twice((), |tx, ()| {
             Box::pin(async move { tx.execute(DROP_CHECKPOINT, &[]).await.map(drop) })
         })

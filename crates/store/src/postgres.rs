@@ -7,7 +7,6 @@
 mod address;
 mod append;
 mod approvals;
-mod archive;
 mod asking;
 mod batch;
 mod changes;
@@ -17,6 +16,7 @@ mod end;
 pub(crate) mod failure;
 mod graph;
 mod hold;
+mod import;
 pub(crate) mod keeper;
 mod leases;
 mod library;
@@ -29,13 +29,12 @@ mod plans;
 mod rows;
 mod sessions;
 pub(crate) mod statements;
-mod tables;
 mod text;
 mod tls;
 
 use crate::engine::{Mode, Tx, Work};
 use crate::library::nearest::BitsInMemory;
-use crate::tables::UseAs;
+use crate::tables::OpenMode;
 use address::Address;
 pub use address::without_password;
 use append::Appender;
@@ -46,6 +45,7 @@ use hold::Holds;
 use keeper::Keeper;
 use lango_core::{AgentName, StoreError};
 use leases::Leases;
+pub(crate) use library::{index as index_chunks, remove_document};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,7 @@ pub struct PostgresOptions {
     /// How many connections there are at most, beside one for what other copies say.
     pub connections: usize,
     /// What it is opened for.
-    pub use_as: UseAs,
+    pub open_mode: OpenMode,
     /// How many vectors a search reads the signs of that are not in memory, where an index of the database's could tell the
     /// nearest instead; 64 times as many if nothing has changed since they were last searched, because they are kept.
     pub signs_read: u64,
@@ -71,7 +71,7 @@ impl Default for PostgresOptions {
         Self {
             lease: Duration::from_secs(15),
             connections: 8,
-            use_as: UseAs::Store,
+            open_mode: OpenMode::Normal,
             signs_read: 20_000,
         }
     }

@@ -6,12 +6,12 @@
 //! the end of the log inside its transaction.
 
 mod approvals;
-pub(crate) mod archive;
 mod connection;
 pub(crate) mod failure;
 mod graph;
 mod hold;
 mod in_memory;
+mod import;
 mod library;
 mod log;
 mod look_back;
@@ -26,7 +26,6 @@ mod readers;
 mod remote_threads;
 mod rows;
 pub(crate) mod statements;
-mod tables;
 mod upkeep;
 mod writer;
 
@@ -34,7 +33,7 @@ use crate::archive::must_be_kept;
 use crate::engine::{Failure, Mode, Tx, Work};
 use crate::library::nearest::BitsInMemory;
 use crate::line::Lines;
-use crate::tables::UseAs;
+use crate::tables::OpenMode;
 use connection::execute;
 use futures_util::FutureExt as _;
 use in_memory::InMemory;
@@ -43,6 +42,7 @@ use lango_core::{
     Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
     StoreError, TurnId, UnfinishedTurn, UserId,
 };
+pub(crate) use library::wipe_document;
 use readers::Readers;
 use rusqlite::Connection;
 use std::path::Path;
@@ -65,13 +65,13 @@ pub(crate) struct SqliteEngine {
 impl SqliteEngine {
     /// The database at this place, which is opened, and made if need be, when it is first used.
     pub(crate) fn at(
-        use_as: UseAs,
+        open_mode: OpenMode,
         path: &Path,
         root_agent: AgentName,
         bits: Arc<BitsInMemory>,
     ) -> Result<Self, StoreError> {
         let path = place::absolute(path)?;
-        let writer = Arc::new(Writer::at(path.clone(), use_as));
+        let writer = Arc::new(Writer::at(path.clone(), open_mode));
         Ok(Self {
             readers: Readers::new(path, root_agent, Arc::clone(&writer)),
             writer,

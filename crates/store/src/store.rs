@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::library::nearest::BitsInMemory;
 use crate::postgres::{PostgresEngine, PostgresOptions};
 use crate::sqlite::SqliteEngine;
-use crate::tables::UseAs;
+use crate::tables::OpenMode;
 use futures_util::stream::{self, StreamExt as _};
 use lango_core::{AgentName, BoxStream, Change, Changes, SessionId, StoreError};
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ impl Store {
     ///
     /// `root_agent` is the author of stored messages that have none because they are older than authors.
     pub fn sqlite(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
-        Self::sqlite_as(UseAs::Store, path.as_ref(), root_agent)
+        Self::sqlite_as(OpenMode::Normal, path.as_ref(), root_agent)
     }
 
     /// Opens a SQLite file now, or makes a new one that only its owner can read. Older schemas are brought up to date.
@@ -54,18 +54,21 @@ impl Store {
         Ok(store)
     }
 
-    /// A SQLite file to move something to, which may have begun. Any other way to open it refuses a database with a part
-    /// of something that was to be moved there.
-    pub fn sqlite_destination(
+    /// A SQLite file as the target of a transfer. The other constructors refuse the target of an unfinished transfer.
+    pub fn sqlite_transfer_target(
         path: impl AsRef<Path>,
         root_agent: AgentName,
     ) -> Result<Self, StoreError> {
-        Self::sqlite_as(UseAs::Destination, path.as_ref(), root_agent)
+        Self::sqlite_as(OpenMode::TransferTarget, path.as_ref(), root_agent)
     }
 
-    fn sqlite_as(use_as: UseAs, path: &Path, root_agent: AgentName) -> Result<Self, StoreError> {
+    fn sqlite_as(
+        open_mode: OpenMode,
+        path: &Path,
+        root_agent: AgentName,
+    ) -> Result<Self, StoreError> {
         let bits: Arc<BitsInMemory> = Arc::default();
-        let engine = SqliteEngine::at(use_as, path, root_agent.clone(), Arc::clone(&bits))?;
+        let engine = SqliteEngine::at(open_mode, path, root_agent.clone(), Arc::clone(&bits))?;
         Ok(Self {
             engine: Engine::Sqlite(Arc::new(engine)),
             bits,

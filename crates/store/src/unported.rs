@@ -1,8 +1,6 @@
 //! Modules that are still written for each database apart. Each goes when it has moved to the one store.
 
-mod archive;
 mod graph;
 mod library;
 mod memory;
 mod sessions;
-mod tables;

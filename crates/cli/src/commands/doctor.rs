@@ -222,7 +222,7 @@ async fn examine_payments(app: &App) -> Finding {
 
 /// How a server finds the nearest vectors.
 async fn examine_vectors(app: &App) -> Finding {
-    let found = match app.past_keeper() {
+    let found = match app.existing_store() {
         Ok(store) => store.vector_search().await.map_err(Failure::from),
         Err(failure) => Err(failure),
     };

@@ -195,3 +195,15 @@ impl<'r> Column<'r> for Arc<[u8]> {
         <&[u8]>::from_cell(cell).map(Into::into)
     }
 }
+
+impl<'r> Column<'r> for crate::tables::Cell {
+    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
+        Ok(match cell {
+            Cell::Null => Self::Null,
+            Cell::Int(number) => Self::Integer(number),
+            Cell::Real(number) => Self::Real(number),
+            Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+            text => Self::Text(String::from_cell(text)?),
+        })
+    }
+}

@@ -3,8 +3,7 @@
 use super::failure::Failure;
 use super::row::Row;
 use super::sql::Sql;
-use super::value::Value;
-use crate::sqlite::archive::statements::{BEGIN_WIPING, END_WIPING};
+use super::value::{ToValue as _, Value};
 use deadpool_postgres::{Object, Transaction};
 use futures_util::future::try_join_all;
 use rusqlite::{Connection, params_from_iter};
@@ -60,10 +59,6 @@ impl<'a> Tx<'a> {
         self.is_repeated
     }
 
-    pub(crate) fn is_sqlite(&self) -> bool {
-        matches!(self.link, Link::Sqlite(_))
-    }
-
     /// SQLite's connection, for what only it can do.
     pub(crate) fn as_sqlite(&mut self) -> Option<&mut Connection> {
         match &mut self.link {
@@ -72,10 +67,23 @@ impl<'a> Tx<'a> {
         }
     }
 
+    pub(crate) fn is_sqlite(&self) -> bool {
+        matches!(self.link, Link::Sqlite(_))
+    }
+
+    /// PostgreSQL's transaction, for modules that are still written for it alone.
+    pub(crate) fn as_postgres(&self) -> Option<&'a Transaction<'a>> {
+        match self.link {
+            Link::Postgres(Postgres::Transaction(transaction)) => Some(transaction),
+            Link::Postgres(Postgres::Client(_)) | Link::Sqlite(_) => None,
+        }
+    }
+
     /// Has SQLite overwrite what is deleted from now on, or no more. PostgreSQL cannot.
     pub(crate) fn overwrite_deleted(&mut self, is_on: bool) -> Result<(), Failure> {
         if let Link::Sqlite(connection) = &mut self.link {
-            connection.execute_batch(if is_on { BEGIN_WIPING } else { END_WIPING })?;
+            let switch = if is_on { "ON" } else { "OFF" };
+            connection.execute_batch(&format!("PRAGMA secure_delete = {switch}"))?;
         }
         Ok(())
     }
@@ -101,6 +109,33 @@ impl<'a> Tx<'a> {
         };
         let rows = postgres.query(sql, values).await?;
         rows.iter().map(|row| read(Row::Postgres(row))).collect()
+    }
+
+    /// Reads a page of rows that ends where it reaches `most_bytes`; `read` also returns the size of a row. The statement of
+    /// PostgreSQL, which would send all rows, ends the page itself: `most_bytes` is its last value.
+    pub(crate) async fn query_page<T>(
+        &mut self,
+        sql: Sql,
+        values: &[Value<'_>],
+        most_bytes: usize,
+        mut read: impl FnMut(Row<'_>) -> Result<(T, usize), Failure> + Send,
+    ) -> Result<Vec<T>, Failure> {
+        if let Link::Sqlite(connection) = &mut self.link {
+            let mut statement = connection.prepare_cached(sql.sqlite)?;
+            let mut rows = statement.query(params_from_iter(values))?;
+            let (mut page, mut bytes) = (Vec::new(), 0);
+            while bytes < most_bytes
+                && let Some(row) = rows.next()?
+            {
+                let (item, size) = read(Row::Sqlite(row))?;
+                bytes += size;
+                page.push(item);
+            }
+            return Ok(page);
+        }
+        let mut values = values.to_vec();
+        values.push(most_bytes.to_value());
+        self.query(sql, &values, |row| Ok(read(row)?.0)).await
     }
 
     /// Reads the first row of a statement, if there is one.

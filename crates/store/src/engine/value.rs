@@ -138,6 +138,18 @@ impl ToValue for Arc<[u8]> {
     }
 }
 
+impl ToValue for crate::tables::Cell {
+    fn to_value(&self) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Text(text) => Value::Text(text),
+            Self::Integer(number) => Value::Int(*number),
+            Self::Real(number) => Value::Real(*number),
+            Self::Bytes(bytes) => Value::Bytes(bytes),
+        }
+    }
+}
+
 impl ToValue for [i64] {
     fn to_value(&self) -> Value<'_> {
         Value::Ints(self.to_vec())

@@ -10,8 +10,8 @@ use super::failure::Failure;
 use super::migrations;
 use super::pgvector;
 use super::statements::start::set_up;
-use super::tables;
-use crate::tables::UseAs;
+use crate::engine::Tx;
+use crate::tables::{OpenMode, checkpoint};
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
     Transaction,
@@ -42,7 +42,7 @@ pub(super) struct Database {
     is_open: OnceCell<()>,
     /// For how long what fails is tried again.
     patience: Duration,
-    use_as: UseAs,
+    open_mode: OpenMode,
     /// Beyond how many vectors an index for them is of use.
     pub(super) signs_read: u64,
 }
@@ -100,7 +100,7 @@ impl Database {
             pool,
             is_open: OnceCell::new(),
             patience,
-            use_as: options.use_as,
+            open_mode: options.open_mode,
             signs_read: options.signs_read,
         })
     }
@@ -123,7 +123,7 @@ impl Database {
                 let opened = async {
                     let mut client = self.pool.get().await?;
                     migrations::migrate(&mut client, self.place()).await?;
-                    if self.use_as == UseAs::Store {
+                    if self.open_mode == OpenMode::Normal {
                         self.must_be_whole(&client).await?;
                     }
                     pgvector::prepare(&mut client, self.signs_read).await
@@ -140,10 +140,10 @@ impl Database {
         opened.copied()
     }
 
-    /// Refuses a database with a part of something that was to be moved there.
+    /// Refuses the target of an unfinished transfer.
     async fn must_be_whole(&self, client: &Object) -> Result<(), Failure> {
-        match tables::mark(client).await? {
-            Some(mark) => Err(mark.refusal(self.place().to_owned(), self.shown()).into()),
+        match checkpoint(&mut Tx::client(client, false)).await? {
+            Some(found) => Err(found.refusal(self.place().to_owned(), self.shown()).into()),
             None => Ok(()),
         }
     }

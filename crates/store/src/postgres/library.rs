@@ -30,7 +30,7 @@ pub(super) use statements::{BY_WORDS, EVERYDAY};
 const DELETED_AT_ONCE: usize = 500;
 
 /// Removes some of a user's document, of whatever session; nothing if it is not the user's.
-pub(super) async fn remove_document(
+pub(crate) async fn remove_document(
     transaction: &Transaction<'_>,
     user: &UserId,
     document: i64,
@@ -40,7 +40,7 @@ pub(super) async fn remove_document(
 }
 
 /// Indexes the words of chunks that came from elsewhere: their keys, and their headings and texts.
-pub(super) async fn index(
+pub(crate) async fn index(
     transaction: &Transaction<'_>,
     keys: &[i64],
     texts: &[(&str, &str)],

@@ -20,7 +20,7 @@ use tokio_postgres::Row;
 
 impl PostgresEngine {
     /// Makes a session, whoever its user is.
-    pub(super) async fn make(&self, session: NewSession) -> Result<(), StoreError> {
+    pub(crate) async fn make(&self, session: NewSession) -> Result<(), StoreError> {
         let (id, user) = (Words(session.id.as_str()), Words(session.user.as_str()));
         let created = bound(session.created.0);
         let values: Values<'_> = &[&id, &user, &created];

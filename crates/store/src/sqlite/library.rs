@@ -25,7 +25,7 @@ const DELETED_AT_ONCE: usize = 200;
 const WIPED_AT_ONCE: usize = 4;
 
 /// Wipes some of a user's document, of whatever session; nothing if it is not the user's.
-pub(super) fn wipe_document(
+pub(crate) fn wipe_document(
     connection: &Connection,
     user: &UserId,
     document: i64,

@@ -3,14 +3,13 @@
 //! Everything here runs inside a savepoint of the writer, which undoes whatever a failing job had written.
 
 use super::approvals;
-use super::archive::statements::HIDDEN_USER;
 use super::failure::Failure;
 use super::remote_threads;
 use super::statements::{
     FINISH_TURN, INSERT_EVENT, INSERT_REFERENCE, INSERT_SESSION, INSERT_TURN, IS_SEEN, LOG_END,
     SET_DELEGATION, UPDATE_SESSION, USE_PUT,
 };
-use crate::archive::LogRow;
+use crate::archive::{HIDDEN_USER, LogRow};
 use crate::batch::target_of;
 use crate::chain::{Chain, StoredEvent};
 use crate::title::title_of;
@@ -55,7 +54,7 @@ pub(super) fn take_over(connection: &Connection, rows: &[LogRow]) -> Result<(), 
         return Ok(());
     };
     let hidden = connection
-        .prepare_cached(HIDDEN_USER)?
+        .prepare_cached(HIDDEN_USER.sqlite)?
         .exists([first.session.as_str()])?;
     if !hidden {
         return Err(StoreError::NotFound {

@@ -7,8 +7,9 @@
 use super::connection::{WRITER_PATIENCE, execute, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
 use super::in_memory::{self, InMemory};
-use super::{log, tables};
-use crate::tables::UseAs;
+use super::log;
+use super::upkeep::refuse_unfinished;
+use crate::tables::OpenMode;
 use lango_core::{Batch, NewSession, StoreError};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ struct Job {
 /// The handle to the thread. Dropping it finishes what is queued and waits for the thread to end.
 pub(super) struct Writer {
     path: PathBuf,
-    use_as: UseAs,
+    open_mode: OpenMode,
     running: Mutex<Option<Running>>,
     /// The database, if it is in memory: work is done on the caller's thread then.
     memory: Option<Arc<InMemory>>,
@@ -57,10 +58,10 @@ struct Running {
 
 impl Running {
     /// Opens the database, which brings its schema up to date, and starts the thread.
-    fn start(path: &Path, use_as: UseAs) -> Result<Self, StoreError> {
-        let mut connection = match use_as {
-            UseAs::Store => open_whole(path)?,
-            UseAs::Destination => open_writer(path)?,
+    fn start(path: &Path, open_mode: OpenMode) -> Result<Self, StoreError> {
+        let mut connection = match open_mode {
+            OpenMode::Normal => open_whole(path)?,
+            OpenMode::TransferTarget => open_writer(path)?,
         };
         connection
             .busy_timeout(WRITER_PATIENCE)
@@ -77,22 +78,19 @@ impl Running {
     }
 }
 
-/// Opens the database for writing, unless it has a part of something that was to be moved there.
+/// Opens the database for writing, unless it is the target of an unfinished transfer.
 pub(super) fn open_whole(path: &Path) -> Result<Connection, StoreError> {
-    let connection = open_writer(path)?;
-    let mark = tables::mark(&connection).map_err(|failure| failure.about(path))?;
-    match mark {
-        Some(mark) => Err(mark.refusal(place_of(path), &tables::place_of(path))),
-        None => Ok(connection),
-    }
+    let mut connection = open_writer(path)?;
+    refuse_unfinished(&mut connection, path).map_err(|failure| failure.about(path))?;
+    Ok(connection)
 }
 
 impl Writer {
     /// A writer of this database, which is opened when it is first needed.
-    pub(super) fn at(path: PathBuf, use_as: UseAs) -> Self {
+    pub(super) fn at(path: PathBuf, open_mode: OpenMode) -> Self {
         Self {
             path,
-            use_as,
+            open_mode,
             running: Mutex::new(None),
             memory: None,
         }
@@ -100,7 +98,7 @@ impl Writer {
 
     /// A writer of a database in memory.
     pub(super) fn in_memory(memory: Arc<InMemory>) -> Self {
-        let mut writer = Self::at(PathBuf::from(in_memory::PLACE), UseAs::Store);
+        let mut writer = Self::at(PathBuf::from(in_memory::PLACE), OpenMode::Normal);
         writer.memory = Some(memory);
         writer
     }
@@ -127,7 +125,7 @@ impl Writer {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match &*running {
             Some(running) => running,
-            None => running.insert(Running::start(&self.path, self.use_as)?),
+            None => running.insert(Running::start(&self.path, self.open_mode)?),
         };
         Ok(running.jobs.clone())
     }

@@ -1,11 +1,19 @@
 //! How the server goes about the statements, in a database with many rows.
 
-use super::append::{APPEND_FREE, APPEND_HELD};
+use super::append::{APPEND_FREE, APPEND_HELD, APPEND_HIDDEN};
 use super::holds::{CLAIM, IS_NEXT, JOIN_LINE, RELEASE, RENEW, RENEW_ALONE, SUCCEEDED};
 use super::*;
 use crate::Store;
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
+
+/// Appends of imports and of events with attachments.
+pub(crate) const RARE_APPENDS: [&str; 4] = [
+    APPEND_HIDDEN.plain,
+    APPEND_FREE.with_attachments,
+    APPEND_HELD.with_attachments,
+    APPEND_HIDDEN.with_attachments,
+];
 
 const ALL: [&str; 24] = [
     APPEND_FREE.plain,

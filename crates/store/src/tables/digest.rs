@@ -1,23 +1,19 @@
-//! What was copied of a table, as a number and a hash over its rows, so that it can be told later which of two databases is not
-//! what it was.
+//! The digest of the rows that were copied of a table. It shows later which of the two databases has changed.
 
 use super::Cell;
-use lango_core::StoreError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// Rows of a table in their order.
+/// The digest of rows in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Copied {
-    /// How many.
+pub struct RowDigest {
     pub rows: u64,
     /// A hash that covers all of them.
     hash: Vec<u8>,
 }
 
-impl Copied {
-    /// Takes the next row.
-    pub fn take(&mut self, row: &[Cell]) {
+impl RowDigest {
+    pub fn add(&mut self, row: &[Cell]) {
         let mut hasher = Sha256::new();
         hasher.update(&self.hash);
         let mut field = |kind: u8, bytes: &[u8]| {
@@ -37,19 +33,5 @@ impl Copied {
         }
         self.hash = hasher.finalize().to_vec();
         self.rows += 1;
-    }
-
-    /// As a text that a destination can keep.
-    pub(crate) fn write(copied: &[Self]) -> Result<String, StoreError> {
-        serde_json::to_string(copied).map_err(|error| StoreError::Failed {
-            detail: format!("how far a move is cannot be written: {error}"),
-        })
-    }
-
-    /// From such a text.
-    pub(crate) fn read(text: &str) -> Result<Vec<Self>, StoreError> {
-        serde_json::from_str(text).map_err(|error| StoreError::Failed {
-            detail: format!("how far the move is cannot be read: {error}"),
-        })
     }
 }

@@ -12,7 +12,6 @@ mod connection;
 pub(crate) mod failure;
 mod graph;
 mod hold;
-mod library;
 mod log;
 mod look_back;
 mod memory;
@@ -33,7 +32,6 @@ mod writer;
 
 use crate::archive::must_be_kept;
 use crate::engine::{Failure, Mode, Tx, Work};
-use crate::library::nearest::BitsInMemory;
 use crate::line::Lines;
 use crate::tables::UseAs;
 use connection::execute;
@@ -56,8 +54,6 @@ pub(crate) struct SqliteEngine {
     // The readers go first: the last connection to close is the one that can tidy up the write-ahead log.
     readers: Arc<Readers>,
     writer: Arc<Writer>,
-    /// The signs of vectors that were searched.
-    bits: Arc<BitsInMemory>,
     /// Those of this process who want to hold a session.
     lines: Arc<Lines>,
 }
@@ -68,14 +64,12 @@ impl SqliteEngine {
         use_as: UseAs,
         path: &Path,
         root_agent: AgentName,
-        bits: Arc<BitsInMemory>,
     ) -> Result<Self, StoreError> {
         let path = place::absolute(path)?;
         let writer = Arc::new(Writer::at(path.clone(), use_as));
         Ok(Self {
             readers: Readers::new(path, root_agent, Arc::clone(&writer)),
             writer,
-            bits,
             lines: Arc::default(),
         })
     }

@@ -2,7 +2,7 @@
 
 use crate::database::{Answer, Database};
 use crate::engine::Engine;
-use crate::library::nearest::BitsInMemory;
+use crate::library::nearest::BitsCache;
 use crate::postgres::{PostgresEngine, PostgresOptions};
 use crate::sqlite::SqliteEngine;
 use crate::tables::UseAs;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Store {
     pub(crate) engine: Engine,
     /// The signs of vectors that were searched.
-    pub(crate) bits: Arc<BitsInMemory>,
+    pub(crate) bits: Arc<BitsCache>,
     /// The author of stored messages that are older than authors.
     pub(crate) root_agent: AgentName,
 }
@@ -51,11 +51,10 @@ impl Store {
     }
 
     fn sqlite_as(use_as: UseAs, path: &Path, root_agent: AgentName) -> Result<Self, StoreError> {
-        let bits: Arc<BitsInMemory> = Arc::default();
-        let engine = SqliteEngine::at(use_as, path, root_agent.clone(), Arc::clone(&bits))?;
+        let engine = SqliteEngine::at(use_as, path, root_agent.clone())?;
         Ok(Self {
             engine: Engine::Sqlite(Arc::new(engine)),
-            bits,
+            bits: Arc::default(),
             root_agent,
         })
     }
@@ -74,11 +73,10 @@ impl Store {
         root_agent: AgentName,
         options: PostgresOptions,
     ) -> Result<Self, StoreError> {
-        let bits: Arc<BitsInMemory> = Arc::default();
-        let engine = PostgresEngine::with(address, root_agent.clone(), options, Arc::clone(&bits))?;
+        let engine = PostgresEngine::with(address, root_agent.clone(), options)?;
         Ok(Self {
             engine: Engine::Postgres(Arc::new(engine)),
-            bits,
+            bits: Arc::default(),
             root_agent,
         })
     }

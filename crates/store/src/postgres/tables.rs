@@ -6,10 +6,11 @@ use super::PostgresEngine;
 use super::asking::{Ask, execute, row, rows};
 use super::database::Values;
 use super::failure::Failure;
-use super::library;
 use super::rows::{limit, unsigned};
 use super::text::{Words, words};
 use crate::archive::PAGE_BYTES;
+use crate::engine::Tx;
+use crate::library::index_words;
 use crate::tables::{Cell, Cells, Copied, Destination, Kind, Mark, TABLES, Table, Tables};
 use deadpool_postgres::Transaction;
 use lango_core::{BoxFuture, StoreError};
@@ -184,10 +185,10 @@ async fn index_chunks(
             (&row[0], &row[heading], &row[text])
         {
             keys.push(*key);
-            texts.push((heading.as_str(), text.as_str()));
+            texts.push(format!("{heading}\n{text}"));
         }
     }
-    library::index(transaction, &keys, &texts).await
+    index_words(&mut Tx::transaction(transaction), &keys, texts.into_iter()).await
 }
 
 /// A value of a key.

@@ -6,12 +6,13 @@ use super::statements::{
     EXPIRED, HIDDEN_USER, HIDE,
 };
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
+use crate::engine::Tx;
+use crate::library::remove_document;
 use crate::postgres::PostgresEngine;
 use crate::postgres::asking::{execute, row, rows};
 use crate::postgres::attachments;
 use crate::postgres::database::Values;
 use crate::postgres::failure::Failure;
-use crate::postgres::library::remove_document;
 use crate::postgres::rows::{bound, limit, text};
 use crate::postgres::text::{Words, words};
 use deadpool_postgres::Transaction;
@@ -160,7 +161,7 @@ async fn remove_library(
     match found.try_get::<_, Option<i64>>(2)? {
         Some(document) => {
             let user = UserId::from(&*words(&found, 1)?);
-            remove_document(transaction, &user, document).await?;
+            remove_document(&mut Tx::transaction(transaction), &user, document).await?;
         }
         None => {
             let collection: i64 = found.try_get(0)?;

@@ -8,11 +8,13 @@ use super::statements::{
     EXPIRED, HIDDEN_USER, HIDE,
 };
 use crate::archive::{Expired, Removing, Wiped, hidden_user};
+use crate::engine::Tx;
+use crate::library::remove_document;
 use crate::sqlite::SqliteEngine;
 use crate::sqlite::attachments;
 use crate::sqlite::failure::Failure;
-use crate::sqlite::library::wipe_document;
 use crate::sqlite::rows::{bound, limit};
+use futures_util::FutureExt as _;
 use lango_core::{BoxFuture, SessionId, StoreError, Text, Timestamp, UserId};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -35,7 +37,7 @@ impl Removing for SqliteEngine {
 
     fn remove_some(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let session = session.clone();
-        Box::pin(self.writer.change(move |connection| {
+        Box::pin(self.writer.change_on(move |connection| {
             connection.execute_batch(BEGIN_WIPING)?;
             let removed = remove_some(connection, session.as_str());
             connection.execute_batch(END_WIPING)?;
@@ -108,7 +110,7 @@ impl Removing for SqliteEngine {
     }
 }
 
-fn remove_some(connection: &Connection, session: &str) -> Result<bool, Failure> {
+fn remove_some(connection: &mut Connection, session: &str) -> Result<bool, Failure> {
     let user: Option<Text> = connection
         .prepare_cached(HIDDEN_USER)?
         .query_row([session], |row| row.get(0))
@@ -141,7 +143,7 @@ fn remove_some(connection: &Connection, session: &str) -> Result<bool, Failure> 
 }
 
 /// Removes a part of what only this session could search; says whether there was any.
-fn remove_library(connection: &Connection, session: &str) -> Result<bool, Failure> {
+fn remove_library(connection: &mut Connection, session: &str) -> Result<bool, Failure> {
     let found: Option<(i64, Text, Option<i64>)> = connection
         .prepare_cached(COLLECTION_OF_SESSION)?
         .query_row([session], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
@@ -149,7 +151,9 @@ fn remove_library(connection: &Connection, session: &str) -> Result<bool, Failur
     match found {
         None => return Ok(false),
         Some((_, user, Some(document))) => {
-            wipe_document(connection, &UserId::new(user), document)?;
+            let (mut tx, user) = (Tx::sqlite(connection), UserId::new(user));
+            let removed = remove_document(&mut tx, &user, document).now_or_never();
+            removed.unwrap_or(Ok(()))?;
         }
         Some((collection, _, None)) => {
             connection

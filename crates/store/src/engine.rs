@@ -23,7 +23,7 @@ pub(crate) use tx::Tx;
     reason = "modules that have not moved to it yet will use it"
 )]
 pub(crate) use value::stored;
-pub(crate) use value::{ToValue, Value, values};
+pub(crate) use value::{ToValue, Value, bulk_row, values};
 
 use crate::database::Answer;
 use crate::postgres::PostgresEngine;

@@ -56,8 +56,9 @@ pub use chain::Chain;
 pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;
 pub use library::{
-    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows,
-    NewChunk, NewDocument, Part, Piece, QueryWord, Ranked, Removal, Stored, VectorSearch, Wanted,
+    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, KnowledgeRow,
+    LearningRow, LibraryRows, NewChunk, NewDocument, QueryWord, Ranking, Removal, SearchHit,
+    VectorOutcome, VectorSearch,
 };
 pub use postgres::{PostgresOptions, without_password};
 pub use recollection::{

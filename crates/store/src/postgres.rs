@@ -19,11 +19,10 @@ mod hold;
 mod import;
 pub(crate) mod keeper;
 mod leases;
-mod library;
 mod memory;
 mod migrations;
 mod password;
-mod pgvector;
+pub(crate) mod pgvector;
 #[cfg(test)]
 mod plans;
 mod rows;
@@ -33,7 +32,7 @@ mod text;
 mod tls;
 
 use crate::engine::{Mode, Tx, Work};
-use crate::library::nearest::BitsInMemory;
+use crate::library::VectorSearch;
 use crate::tables::OpenMode;
 use address::Address;
 pub use address::without_password;
@@ -45,7 +44,6 @@ use hold::Holds;
 use keeper::Keeper;
 use lango_core::{AgentName, StoreError};
 use leases::Leases;
-pub(crate) use library::{index as index_chunks, remove_document};
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,9 +59,9 @@ pub struct PostgresOptions {
     pub connections: usize,
     /// What it is opened for.
     pub open_mode: OpenMode,
-    /// How many vectors a search reads the signs of that are not in memory, where an index of the database's could tell the
-    /// nearest instead; 64 times as many if nothing has changed since they were last searched, because they are kept.
-    pub signs_read: u64,
+    /// The number of vectors that are not in memory and that a search scans at most, where pgvector's index can be used
+    /// instead; 64 times as many if nothing has changed since the last search, because they stay in memory.
+    pub max_scanned_vectors: u64,
 }
 
 impl Default for PostgresOptions {
@@ -72,7 +70,7 @@ impl Default for PostgresOptions {
             lease: Duration::from_secs(15),
             connections: 8,
             open_mode: OpenMode::Normal,
-            signs_read: 20_000,
+            max_scanned_vectors: 20_000,
         }
     }
 }
@@ -83,8 +81,6 @@ impl Default for PostgresOptions {
 pub(crate) struct PostgresEngine {
     database: Arc<Database>,
     root_agent: AgentName,
-    /// The signs of vectors that were searched.
-    bits: Arc<BitsInMemory>,
     holds: Holds,
     /// Where logs are known to end.
     ends: Arc<Ends>,
@@ -96,7 +92,6 @@ impl PostgresEngine {
         address: &str,
         root_agent: AgentName,
         options: PostgresOptions,
-        bits: Arc<BitsInMemory>,
     ) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
         let database = Database::at(address.clone(), options)?;
@@ -110,7 +105,6 @@ impl PostgresEngine {
         Ok(Self {
             database,
             root_agent,
-            bits,
             holds,
             ends: Arc::default(),
         })
@@ -119,6 +113,17 @@ impl PostgresEngine {
     /// Connects and brings the schema up to date, if that has not happened yet.
     pub async fn open_now(&self) -> Result<(), StoreError> {
         self.database.open().await
+    }
+
+    pub(crate) fn max_scanned_vectors(&self) -> u64 {
+        self.database.max_scanned_vectors
+    }
+
+    /// Creates the index of vectors; see [`pgvector`].
+    pub(crate) async fn index_vectors(&self) -> Result<VectorSearch, StoreError> {
+        self.database.open().await?;
+        let created = pgvector::create_index(&self.database).await;
+        created.map_err(|failure| self.database.said(failure))
     }
 
     fn leases(&self) -> &Arc<Leases> {

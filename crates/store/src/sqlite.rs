@@ -10,9 +10,8 @@ mod connection;
 pub(crate) mod failure;
 mod graph;
 mod hold;
-mod in_memory;
 mod import;
-mod library;
+mod in_memory;
 mod log;
 mod look_back;
 mod memory;
@@ -31,7 +30,6 @@ mod writer;
 
 use crate::archive::must_be_kept;
 use crate::engine::{Failure, Mode, Tx, Work};
-use crate::library::nearest::BitsInMemory;
 use crate::line::Lines;
 use crate::tables::OpenMode;
 use connection::execute;
@@ -42,7 +40,6 @@ use lango_core::{
     Patience, RemoteThread, SessionCatalog, SessionHead, SessionId, SessionStore, SessionSummary,
     StoreError, TurnId, UnfinishedTurn, UserId,
 };
-pub(crate) use library::wipe_document;
 use readers::Readers;
 use rusqlite::Connection;
 use std::path::Path;
@@ -56,8 +53,6 @@ pub(crate) struct SqliteEngine {
     // The readers go first: the last connection to close is the one that can tidy up the write-ahead log.
     readers: Arc<Readers>,
     writer: Arc<Writer>,
-    /// The signs of vectors that were searched.
-    bits: Arc<BitsInMemory>,
     /// Those of this process who want to hold a session.
     lines: Arc<Lines>,
 }
@@ -68,14 +63,12 @@ impl SqliteEngine {
         open_mode: OpenMode,
         path: &Path,
         root_agent: AgentName,
-        bits: Arc<BitsInMemory>,
     ) -> Result<Self, StoreError> {
         let path = place::absolute(path)?;
         let writer = Arc::new(Writer::at(path.clone(), open_mode));
         Ok(Self {
             readers: Readers::new(path, root_agent, Arc::clone(&writer)),
             writer,
-            bits,
             lines: Arc::default(),
         })
     }
@@ -83,13 +76,12 @@ impl SqliteEngine {
 
 impl SqliteEngine {
     /// A database that ends with the process.
-    pub(crate) fn in_memory(root_agent: AgentName, bits: Arc<BitsInMemory>) -> Self {
+    pub(crate) fn in_memory(root_agent: AgentName) -> Self {
         let memory = Arc::<InMemory>::default();
         let writer = Arc::new(Writer::in_memory(Arc::clone(&memory)));
         Self {
             readers: Readers::in_memory(memory, root_agent, Arc::clone(&writer)),
             writer,
-            bits,
             lines: Arc::default(),
         }
     }

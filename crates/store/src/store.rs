@@ -2,7 +2,7 @@
 
 use crate::database::{Answer, Database};
 use crate::engine::Engine;
-use crate::library::nearest::BitsInMemory;
+use crate::library::nearest::BitsCache;
 use crate::postgres::{PostgresEngine, PostgresOptions};
 use crate::sqlite::SqliteEngine;
 use crate::tables::OpenMode;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Store {
     pub(crate) engine: Engine,
     /// The signs of vectors that were searched.
-    pub(crate) bits: Arc<BitsInMemory>,
+    pub(crate) bits: Arc<BitsCache>,
     /// The author of stored messages that are older than authors.
     pub(crate) root_agent: AgentName,
 }
@@ -26,13 +26,12 @@ pub struct Store {
 impl Store {
     /// A new database that ends with the store.
     pub fn in_memory() -> Self {
-        let bits: Arc<BitsInMemory> = Arc::default();
         // No message in it is older than authors.
         let root_agent = AgentName::from("root");
-        let engine = SqliteEngine::in_memory(root_agent.clone(), Arc::clone(&bits));
+        let engine = SqliteEngine::in_memory(root_agent.clone());
         Self {
             engine: Engine::Sqlite(Arc::new(engine)),
-            bits,
+            bits: Arc::default(),
             root_agent,
         }
     }
@@ -67,11 +66,10 @@ impl Store {
         path: &Path,
         root_agent: AgentName,
     ) -> Result<Self, StoreError> {
-        let bits: Arc<BitsInMemory> = Arc::default();
-        let engine = SqliteEngine::at(open_mode, path, root_agent.clone(), Arc::clone(&bits))?;
+        let engine = SqliteEngine::at(open_mode, path, root_agent.clone())?;
         Ok(Self {
             engine: Engine::Sqlite(Arc::new(engine)),
-            bits,
+            bits: Arc::default(),
             root_agent,
         })
     }
@@ -90,11 +88,10 @@ impl Store {
         root_agent: AgentName,
         options: PostgresOptions,
     ) -> Result<Self, StoreError> {
-        let bits: Arc<BitsInMemory> = Arc::default();
-        let engine = PostgresEngine::with(address, root_agent.clone(), options, Arc::clone(&bits))?;
+        let engine = PostgresEngine::with(address, root_agent.clone(), options)?;
         Ok(Self {
             engine: Engine::Postgres(Arc::new(engine)),
-            bits,
+            bits: Arc::default(),
             root_agent,
         })
     }

@@ -1,6 +1,5 @@
 //! Modules that are still written for each database apart. Each goes when it has moved to the one store.
 
 mod graph;
-mod library;
 mod memory;
 mod sessions;

@@ -6,8 +6,8 @@ use super::{ExpiredPage, HIDDEN_USER, SessionRemoval, WipeOutcome, hidden_user};
 use crate::attachments::remove_references;
 use crate::database::Answer;
 use crate::engine::{Engine, Failure, Sql, Tx, sql, values};
+use crate::library::remove_document;
 use crate::store::Store;
-use crate::{postgres, sqlite};
 use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
 
 /// How many rows one step removes. In SQLite other writes wait for it.
@@ -182,17 +182,6 @@ async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure>
         None => drop(tx.execute(DELETE_COLLECTION, values![collection]).await?),
     }
     Ok(true)
-}
-
-/// Removes a part of a document.
-async fn remove_document(tx: &mut Tx<'_>, user: &UserId, document: i64) -> Result<(), Failure> {
-    if let Some(transaction) = tx.as_postgres() {
-        return postgres::remove_document(transaction, user, document).await;
-    }
-    match tx.as_sqlite() {
-        Some(connection) => sqlite::wipe_document(connection, user, document),
-        None => Ok(()),
-    }
 }
 
 /// Removes some turns, or before them the tasks of their conversations. Returns whether there were any.

@@ -71,12 +71,24 @@ impl<'a> Tx<'a> {
         matches!(self.link, Link::Sqlite(_))
     }
 
-    /// PostgreSQL's transaction, for modules that are still written for it alone.
+    /// PostgreSQL's transaction, for what only it can do.
     pub(crate) fn as_postgres(&self) -> Option<&'a Transaction<'a>> {
         match self.link {
             Link::Postgres(Postgres::Transaction(transaction)) => Some(transaction),
             Link::Postgres(Postgres::Client(_)) | Link::Sqlite(_) => None,
         }
+    }
+
+    /// Computes something that takes a while: on SQLite's own thread, or beside the runtime.
+    pub(crate) async fn compute<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failure> {
+        if let Link::Sqlite(_) = self.link {
+            return Ok(work());
+        }
+        let computed = tokio::task::spawn_blocking(work).await;
+        computed.map_err(|error| Failure::other(error.to_string()))
     }
 
     /// Has SQLite overwrite what is deleted from now on, or no more. PostgreSQL cannot.
@@ -107,7 +119,7 @@ impl<'a> Tx<'a> {
                 return Ok(found);
             }
         };
-        let rows = postgres.query(sql, values).await?;
+        let rows = postgres.query(sql, &parameters(values)).await?;
         rows.iter().map(|row| read(Row::Postgres(row))).collect()
     }
 
@@ -154,7 +166,7 @@ impl<'a> Tx<'a> {
                 return row.map(|row| read(Row::Sqlite(row))).transpose();
             }
         };
-        let rows = postgres.query(sql, values).await?;
+        let rows = postgres.query(sql, &parameters(values)).await?;
         let row = rows.first();
         row.map(|row| read(Row::Postgres(row))).transpose()
     }
@@ -198,6 +210,38 @@ impl<'a> Tx<'a> {
             .map(|values| postgres.execute(&statement, values));
         Ok(try_join_all(all).await?.into_iter().sum())
     }
+
+    /// Runs a statement for many rows of values and reads the rows that it returns. SQLite runs it once for each of them,
+    /// PostgreSQL once with an array for each column.
+    pub(crate) async fn query_bulk<T>(
+        &mut self,
+        sql: Sql,
+        rows: &[Vec<Value<'_>>],
+        mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
+    ) -> Result<Vec<T>, Failure> {
+        let Some(first) = rows.first() else {
+            return Ok(Vec::new());
+        };
+        let postgres = match &mut self.link {
+            Link::Postgres(postgres) => *postgres,
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.sqlite)?;
+                let mut found = Vec::new();
+                for values in rows {
+                    let mut rows = statement.query(params_from_iter(values))?;
+                    while let Some(row) = rows.next()? {
+                        found.push(read(Row::Sqlite(row))?);
+                    }
+                }
+                return Ok(found);
+            }
+        };
+        let column = |at: usize| rows.iter().map(|row| &row[at]).collect();
+        let columns: Vec<Vec<&Value<'_>>> = (0..first.len()).map(column).collect();
+        let values = columns.iter().map(|column| column as &(dyn ToSql + Sync));
+        let rows = postgres.query(sql, &values.collect::<Vec<_>>()).await?;
+        rows.iter().map(|row| read(Row::Postgres(row))).collect()
+    }
 }
 
 impl Postgres<'_> {
@@ -211,13 +255,12 @@ impl Postgres<'_> {
     async fn query(
         self,
         sql: Sql,
-        values: &[Value<'_>],
+        values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<tokio_postgres::Row>, Failure> {
         let statement = self.prepare(sql).await?;
-        let values = parameters(values);
         Ok(match self {
-            Self::Client(client) => client.query(&statement, &values).await?,
-            Self::Transaction(transaction) => transaction.query(&statement, &values).await?,
+            Self::Client(client) => client.query(&statement, values).await?,
+            Self::Transaction(transaction) => transaction.query(&statement, values).await?,
         })
     }
 

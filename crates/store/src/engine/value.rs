@@ -39,6 +39,15 @@ macro_rules! values {
 }
 pub(crate) use values;
 
+/// One row of values for [`Tx::query_bulk`](super::Tx::query_bulk).
+macro_rules! bulk_row {
+    ($($value:expr),* $(,)?) => {{
+        use $crate::engine::ToValue as _;
+        vec![$(($value).to_value()),*]
+    }};
+}
+pub(crate) use bulk_row;
+
 /// A number that is stored as it is, or the error that there is no room for it.
 pub(crate) fn stored(number: u64) -> Result<i64, Failure> {
     i64::try_from(number)

@@ -44,7 +44,7 @@ pub(super) struct Database {
     patience: Duration,
     open_mode: OpenMode,
     /// Beyond how many vectors an index for them is of use.
-    pub(super) signs_read: u64,
+    pub(super) max_scanned_vectors: u64,
 }
 
 /// The answer to a statement.
@@ -101,7 +101,7 @@ impl Database {
             is_open: OnceCell::new(),
             patience,
             open_mode: options.open_mode,
-            signs_read: options.signs_read,
+            max_scanned_vectors: options.max_scanned_vectors,
         })
     }
 
@@ -126,7 +126,7 @@ impl Database {
                     if self.open_mode == OpenMode::Normal {
                         self.must_be_whole(&client).await?;
                     }
-                    pgvector::prepare(&mut client, self.signs_read).await
+                    pgvector::prepare(&mut client, self.max_scanned_vectors).await
                 };
                 match opened.await {
                     Ok(()) => return Ok(()),

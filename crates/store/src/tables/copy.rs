@@ -8,7 +8,7 @@ use super::{
 use crate::archive::PAGE_BYTES;
 use crate::database::Answer;
 use crate::engine::{Engine, Failure, Row, Sql, ToValue as _, Tx, Value, sql, values};
-use crate::postgres;
+use crate::library::index_words;
 use crate::store::Store;
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -145,9 +145,6 @@ async fn insert(
 
 /// Indexes the words of chunks in PostgreSQL. SQLite's triggers do it there.
 async fn index_chunks(tx: &mut Tx<'_>, table: &Table, rows: &[TableRow]) -> Result<(), Failure> {
-    let Some(transaction) = tx.as_postgres() else {
-        return Ok(());
-    };
     let column = |name| table.columns.iter().position(|(column, _)| *column == name);
     let (Some(heading), Some(text)) = (column("heading"), column("text")) else {
         return Ok(());
@@ -158,10 +155,10 @@ async fn index_chunks(tx: &mut Tx<'_>, table: &Table, rows: &[TableRow]) -> Resu
             (&row[0], &row[heading], &row[text])
         {
             keys.push(*key);
-            texts.push((heading.as_str(), text.as_str()));
+            texts.push(format!("{heading}\n{text}"));
         }
     }
-    postgres::index_chunks(transaction, &keys, &texts).await
+    index_words(tx, &keys, texts.into_iter()).await
 }
 
 async fn raise_row_ids(tx: &mut Tx<'_>, last: &[(&'static Table, i64)]) -> Result<(), Failure> {

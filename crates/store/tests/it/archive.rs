@@ -8,7 +8,7 @@ use lango_core::{
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{ExpiredPage, LogRow, SessionRecord, next_rows, remove_hidden, verify};
 use lango_store::tables::TABLES;
-use lango_store::{Chain, Database, NewChunk, NewDocument, Part, Piece, database_at};
+use lango_store::{Chain, Database, DocumentPart, NewChunk, NewDocument, database_at};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
@@ -249,12 +249,10 @@ pub async fn attach(store: &Arc<dyn Database>, session: Option<&SessionId>, text
         size: 9,
         added: Timestamp(1),
     };
-    let piece = Piece {
+    let piece = DocumentPart {
         document: Arc::new(document),
-        part: Part {
-            before: 0,
-            is_last: true,
-        },
+        before: 0,
+        is_last: true,
         chunks: (0..9).map(chunk).collect(),
     };
     store.write(vec![piece], None).await.unwrap();

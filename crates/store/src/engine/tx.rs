@@ -68,6 +68,11 @@ impl<'a> Tx<'a> {
         }
     }
 
+    /// Whether every statement costs a round trip, so that it pays to fetch ahead.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self.link, Link::Postgres(_))
+    }
+
     /// Has SQLite overwrite what is deleted from now on, or no more. PostgreSQL cannot.
     pub(crate) fn overwrite_deleted(&mut self, is_on: bool) -> Result<(), Failure> {
         if let Link::Sqlite(connection) = &mut self.link {
@@ -95,7 +100,7 @@ impl<'a> Tx<'a> {
                 return Ok(found);
             }
         };
-        let rows = postgres.query(sql, values).await?;
+        let rows = postgres.query(sql, &parameters(values)).await?;
         rows.iter().map(|row| read(Row::Postgres(row))).collect()
     }
 
@@ -115,7 +120,7 @@ impl<'a> Tx<'a> {
                 return row.map(|row| read(Row::Sqlite(row))).transpose();
             }
         };
-        let rows = postgres.query(sql, values).await?;
+        let rows = postgres.query(sql, &parameters(values)).await?;
         let row = rows.first();
         row.map(|row| read(Row::Postgres(row))).transpose()
     }
@@ -159,6 +164,43 @@ impl<'a> Tx<'a> {
             .map(|values| postgres.execute(&statement, values));
         Ok(try_join_all(all).await?.into_iter().sum())
     }
+
+    /// Runs a statement for many rows of values: in SQLite once for each row, in PostgreSQL once for all of them, with an
+    /// array for each column. The `shared` values come first. Gives the rows of the result, in PostgreSQL in any order.
+    pub(crate) async fn batch<T, const N: usize>(
+        &mut self,
+        sql: Sql,
+        shared: &[Value<'_>],
+        rows: &[[Value<'_>; N]],
+        mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
+    ) -> Result<Vec<T>, Failure> {
+        let mut found = Vec::new();
+        if rows.is_empty() {
+            return Ok(found);
+        }
+        let postgres = match &mut self.link {
+            Link::Postgres(postgres) => *postgres,
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.sqlite)?;
+                for values in rows {
+                    let mut rows =
+                        statement.query(params_from_iter(shared.iter().chain(values)))?;
+                    while let Some(row) = rows.next()? {
+                        found.push(read(Row::Sqlite(row))?);
+                    }
+                }
+                return Ok(found);
+            }
+        };
+        let column = |column: usize| rows.iter().map(move |row| &row[column]).collect();
+        let columns: Vec<Vec<&Value<'_>>> = (0..N).map(column).collect();
+        let mut values = parameters(shared);
+        values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
+        for row in &postgres.query(sql, &values).await? {
+            found.push(read(Row::Postgres(row))?);
+        }
+        Ok(found)
+    }
 }
 
 impl Postgres<'_> {
@@ -172,13 +214,12 @@ impl Postgres<'_> {
     async fn query(
         self,
         sql: Sql,
-        values: &[Value<'_>],
+        values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<tokio_postgres::Row>, Failure> {
         let statement = self.prepare(sql).await?;
-        let values = parameters(values);
         Ok(match self {
-            Self::Client(client) => client.query(&statement, &values).await?,
-            Self::Transaction(transaction) => transaction.query(&statement, &values).await?,
+            Self::Client(client) => client.query(&statement, values).await?,
+            Self::Transaction(transaction) => transaction.query(&statement, values).await?,
         })
     }
 

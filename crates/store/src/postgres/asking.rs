@@ -5,7 +5,7 @@ use super::database::{Database, Purpose, Values};
 use super::failure::Failure;
 use crate::database::Answer;
 use deadpool_postgres::{Object, Transaction};
-use lango_core::{BoxFuture, Trust};
+use lango_core::BoxFuture;
 use std::future::Future;
 use std::sync::Arc;
 use tokio_postgres::Row;
@@ -48,14 +48,6 @@ impl Ask for Arc<Database> {
 }
 
 impl PostgresEngine {
-    /// What was asked with statements that stand alone.
-    pub(super) fn asked<'a, T>(
-        &'a self,
-        asked: impl Future<Output = Result<T, Failure>> + Send + 'a,
-    ) -> Answer<'a, T> {
-        Box::pin(async move { asked.await.map_err(|failure| self.database.said(failure)) })
-    }
-
     /// Looks something up, all of it as of one moment.
     pub(super) fn look<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
     where
@@ -153,13 +145,4 @@ pub(super) async fn numbers(
 /// A claim, stored as 0 or 1.
 pub(super) fn claim(row: &Row, column: usize) -> Result<bool, Failure> {
     Ok(row.try_get::<_, i64>(column)? != 0)
-}
-
-/// Trust, stored as 0 or 1.
-pub(super) fn trust(row: &Row, column: usize) -> Result<Trust, Failure> {
-    Ok(if claim(row, column)? {
-        Trust::Trusted
-    } else {
-        Trust::Untrusted
-    })
 }

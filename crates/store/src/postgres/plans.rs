@@ -1,9 +1,9 @@
 //! How PostgreSQL carries the statements of knowledge out where there is much of everything: by keys.
 
+use super::library;
 use super::statements::plans::plan_of;
-use super::{graph, library, memory};
-use crate::Store;
 use crate::library::LibraryRows as _;
+use crate::{Store, agent_memory, graph};
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
 
@@ -100,9 +100,10 @@ fn scanned(plan: &str) -> Option<&str> {
 #[tokio::test]
 async fn no_everyday_statement_of_knowledge_reads_a_table_from_end_to_end() {
     let (_store, client) = filled().await;
-    let all = [graph::EVERYDAY, library::EVERYDAY, memory::EVERYDAY];
+    let ported = graph::EVERYDAY.iter().chain(agent_memory::EVERYDAY);
+    let all = ported.map(|statement| statement.postgres);
     let mut bad = Vec::new();
-    for statement in all.into_iter().flatten() {
+    for statement in all.chain(library::EVERYDAY.iter().copied()) {
         let plan = plan_of(&client, statement).await;
         if scanned(&plan).is_some() {
             bad.push(format!("{statement}\n{plan}"));

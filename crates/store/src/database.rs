@@ -1,9 +1,9 @@
 //! All that lango keeps, as one seam: whoever holds a database need not know which one it is.
 
+use crate::agent_memory::MemoryRows;
 use crate::archive::{SessionArchive, SessionImport, SessionRemoval};
 use crate::graph::GraphRows;
 use crate::library::LibraryRows;
-use crate::recollection::MemoryRows;
 use crate::store::Store;
 use crate::tables::TransferTarget;
 use lango_core::{

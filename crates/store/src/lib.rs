@@ -20,6 +20,7 @@
 //! # }
 //! ```
 
+mod agent_memory;
 pub mod archive;
 mod attachments;
 mod batch;
@@ -35,7 +36,6 @@ mod library;
 mod line;
 mod payment;
 mod postgres;
-mod recollection;
 mod sqlite;
 #[allow(
     dead_code,
@@ -51,6 +51,11 @@ mod unported;
 mod vault;
 mod web_cache;
 
+pub use agent_memory::{
+    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep,
+    NewRecollection, NewSavedMemory, ParseMemoryIdError, PromptMemory, Recollection,
+    RecollectionOrder, SaveOutcome, SavedMemory, TurnRange, UnobservedTurn, Watermark,
+};
 pub use attachments::{LARGEST_ATTACHMENT, digest_of};
 pub use chain::Chain;
 pub use database::{Answer, Database, database_at};
@@ -61,11 +66,6 @@ pub use library::{
     VectorOutcome, VectorSearch,
 };
 pub use postgres::{PostgresOptions, without_password};
-pub use recollection::{
-    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
-    NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead,
-    UnobservedTurn, Watermark, Which,
-};
 pub use store::Store;
 pub use vault::MOST_VAULT_EVENTS;
 pub use web_cache::USER_CACHE_BYTES;

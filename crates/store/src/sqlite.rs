@@ -8,16 +8,11 @@
 mod approvals;
 mod connection;
 pub(crate) mod failure;
-mod graph;
 mod hold;
 mod import;
 mod in_memory;
 mod log;
 mod look_back;
-mod memory;
-mod memory_changes;
-mod memory_rows;
-mod memory_statements;
 mod migrations;
 mod place;
 mod read_only;

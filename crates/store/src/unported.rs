@@ -1,5 +1,3 @@
 //! Modules that are still written for each database apart. Each goes when it has moved to the one store.
 
-mod graph;
-mod memory;
 mod sessions;

@@ -91,6 +91,11 @@ impl<'a> Tx<'a> {
         computed.map_err(|error| Failure::other(error.to_string()))
     }
 
+    /// Whether every statement costs a round trip, so that it pays to fetch ahead.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self.link, Link::Postgres(_))
+    }
+
     /// Has SQLite overwrite what is deleted from now on, or no more. PostgreSQL cannot.
     pub(crate) fn overwrite_deleted(&mut self, is_on: bool) -> Result<(), Failure> {
         if let Link::Sqlite(connection) = &mut self.link {
@@ -211,24 +216,26 @@ impl<'a> Tx<'a> {
         Ok(try_join_all(all).await?.into_iter().sum())
     }
 
-    /// Runs a statement for many rows of values and reads the rows that it returns. SQLite runs it once for each of them,
-    /// PostgreSQL once with an array for each column.
-    pub(crate) async fn query_bulk<T>(
+    /// Runs a statement for many rows of values: in SQLite once for each row, in PostgreSQL once for all of them, with an
+    /// array for each column. The `shared` values come first. Gives the rows of the result, in PostgreSQL in any order.
+    pub(crate) async fn batch<'v, T, R: AsRef<[Value<'v>]> + Sync>(
         &mut self,
         sql: Sql,
-        rows: &[Vec<Value<'_>>],
+        shared: &[Value<'_>],
+        rows: &[R],
         mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
     ) -> Result<Vec<T>, Failure> {
+        let mut found = Vec::new();
         let Some(first) = rows.first() else {
-            return Ok(Vec::new());
+            return Ok(found);
         };
         let postgres = match &mut self.link {
             Link::Postgres(postgres) => *postgres,
             Link::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql.sqlite)?;
-                let mut found = Vec::new();
                 for values in rows {
-                    let mut rows = statement.query(params_from_iter(values))?;
+                    let mut rows =
+                        statement.query(params_from_iter(shared.iter().chain(values.as_ref())))?;
                     while let Some(row) = rows.next()? {
                         found.push(read(Row::Sqlite(row))?);
                     }
@@ -236,11 +243,14 @@ impl<'a> Tx<'a> {
                 return Ok(found);
             }
         };
-        let column = |at: usize| rows.iter().map(|row| &row[at]).collect();
-        let columns: Vec<Vec<&Value<'_>>> = (0..first.len()).map(column).collect();
-        let values = columns.iter().map(|column| column as &(dyn ToSql + Sync));
-        let rows = postgres.query(sql, &values.collect::<Vec<_>>()).await?;
-        rows.iter().map(|row| read(Row::Postgres(row))).collect()
+        let column = |column: usize| rows.iter().map(move |row| &row.as_ref()[column]).collect();
+        let columns: Vec<Vec<&Value<'_>>> = (0..first.as_ref().len()).map(column).collect();
+        let mut values = parameters(shared);
+        values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
+        for row in &postgres.query(sql, &values).await? {
+            found.push(read(Row::Postgres(row))?);
+        }
+        Ok(found)
     }
 }
 

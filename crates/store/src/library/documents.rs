@@ -135,7 +135,7 @@ async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<(),
     });
     let rows: Vec<_> = rows.collect();
     let inserted = tx
-        .query_bulk(sql::INSERT_DOCUMENT, &rows, |_| Ok(()))
+        .batch(sql::INSERT_DOCUMENT, &[], &rows, |_| Ok(()))
         .await?;
     if inserted.len() < new.len() || names.len() < new.len() {
         return Err(Failure::other("a document of that name exists already"));
@@ -156,7 +156,7 @@ async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i6
         .map(|document| bulk_row![document.collection.0, document.source.name])
         .collect();
     let key = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
-    let keys = tx.query_bulk(sql::DOCUMENT_KEY, &rows, key).await?;
+    let keys = tx.batch(sql::DOCUMENT_KEY, &[], &rows, key).await?;
     let keys: HashMap<(i64, Text), i64> = keys.into_iter().collect();
     let missing = || Failure::other("a document was removed while it was written");
     let keys = parts.iter().map(|part| keys.get(&name(part)).copied());
@@ -215,7 +215,7 @@ async fn insert_chunks(
             bulk_row![key, document, ordinal, position, words, heading, text]
         });
     let rows: Vec<_> = rows.collect();
-    tx.query_bulk(sql::INSERT_CHUNK, &rows, |_| Ok(())).await?;
+    tx.batch(sql::INSERT_CHUNK, &[], &rows, |_| Ok(())).await?;
     let text = |(_, _, chunk): &(i64, u64, &NewChunk)| format!("{}\n{}", chunk.heading, chunk.text);
     index_words(tx, keys, chunks.iter().map(text)).await
 }

@@ -176,7 +176,7 @@ pub(super) async fn store(tx: &mut Tx<'_>, made: &[(i64, &[f32])]) -> Result<(),
     let rows = bytes.iter().map(|(key, bytes)| bulk_row![key, bytes]);
     let rows: Vec<_> = rows.collect();
     let new = tx
-        .query_bulk(sql::INSERT_VECTOR, &rows, |row| row.get(0))
+        .batch(sql::INSERT_VECTOR, &[], &rows, |row| row.get(0))
         .await?;
     let keys: Vec<i64> = made.iter().map(|(key, _)| *key).collect();
     let mut blocks = read_blocks(tx, &keys).await?;
@@ -244,7 +244,7 @@ async fn write_blocks(tx: &mut Tx<'_>, blocks: &BTreeMap<i64, Block>) -> Result<
     let rows: Vec<_> = rows
         .map(|(key, block)| bulk_row![key, block.present, block.bits])
         .collect();
-    tx.query_bulk(sql::SET_BLOCK, &rows, |_| Ok(())).await?;
+    tx.batch(sql::SET_BLOCK, &[], &rows, |_| Ok(())).await?;
     Ok(())
 }
 

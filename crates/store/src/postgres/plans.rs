@@ -1,9 +1,8 @@
 //! How PostgreSQL carries the statements of knowledge out where there is much of everything: by keys.
 
 use super::statements::plans::plan_of;
-use super::{graph, memory};
-use crate::Store;
 use crate::library::{self, LibraryRows as _};
+use crate::{Store, agent_memory, graph};
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
 
@@ -100,10 +99,13 @@ fn scanned(plan: &str) -> Option<&str> {
 #[tokio::test]
 async fn no_everyday_statement_of_knowledge_reads_a_table_from_end_to_end() {
     let (_store, client) = filled().await;
-    let library: Vec<&str> = library::STATEMENTS.iter().map(|sql| sql.postgres).collect();
-    let all = [graph::EVERYDAY, &library, memory::EVERYDAY];
+    let all = [graph::EVERYDAY, library::STATEMENTS, agent_memory::EVERYDAY];
+    let all = all
+        .into_iter()
+        .flatten()
+        .map(|statement| statement.postgres);
     let mut bad = Vec::new();
-    for statement in all.into_iter().flatten() {
+    for statement in all {
         let plan = plan_of(&client, statement).await;
         if scanned(&plan).is_some() {
             bad.push(format!("{statement}\n{plan}"));

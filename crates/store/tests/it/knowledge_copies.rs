@@ -8,7 +8,7 @@ use lango_store::graph::{GraphSize, NewFact};
 use lango_store::{
     CollectionId, Commit, Database, DocumentFilter, DocumentPart, Generation, KnowledgeRow,
     MemoryOwner, MemoryStep, NewChunk, NewDocument, NewRecollection, NewSavedMemory, QueryWord,
-    Removal, Saved, VectorOutcome, Which,
+    RecollectionOrder, Removal, SaveOutcome, VectorOutcome,
 };
 use std::sync::Arc;
 use tokio::sync::Barrier;
@@ -281,7 +281,12 @@ async fn of_several_copies_that_end_a_step_of_one_revision_one_does() {
         let done = ended.iter().filter(|ended| **ended != Commit::Stale);
         assert_eq!(done.count(), 1);
     }
-    let rows = store.recollections(&owner, Generation::Observation, Which::Newest, 99);
+    let rows = store.recollections(
+        &owner,
+        Generation::Observation,
+        RecollectionOrder::Newest,
+        99,
+    );
     assert_eq!(rows.await.unwrap().len(), 10);
     assert_eq!(store.watermark(&owner).await.unwrap().observed, 10);
 }
@@ -303,7 +308,7 @@ async fn a_user_saves_no_more_than_allowed_and_the_same_once_however_many_copies
                 };
                 copy.meet().await;
                 let saved = copy.store.save(&user, memory, 10).await.unwrap();
-                new += usize::from(matches!(saved, Saved::New(_)));
+                new += usize::from(matches!(saved, SaveOutcome::New(_)));
             }
             new
         }

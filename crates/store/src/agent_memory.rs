@@ -1,27 +1,30 @@
-//! What is remembered: observations of turns, reflections on them, and what a user wanted saved.
+//! The memory of agents: observations of turns, reflections on them, and what a user wanted saved.
 //!
-//! These are plain values. How they come about is for `lango-knowledge`, how they are stored for [`MemoryRows`].
+//! `lango-knowledge` decides what is remembered; [`MemoryRows`] stores it.
 
+mod changes;
+mod read;
 mod rows;
-mod stored;
+mod statements;
 
 pub use rows::MemoryRows;
-pub(crate) use stored::exchange_within;
+#[cfg(test)]
+pub(crate) use statements::EVERYDAY;
 
 use lango_core::{Exchange, SessionId, Source, Text, Timestamp, Trust, UserId};
 use std::fmt;
 use std::str::FromStr;
 
-/// Whose memory it is. Nothing of it may come from a model.
+/// Owner of a memory. None of its fields may come from a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryOwner {
-    /// The user.
+    /// Every session of theirs shares the saved memories.
     pub user: UserId,
     /// One of their sessions.
     pub session: SessionId,
 }
 
-/// What something that is remembered is called: `o_7` is an observation, `r_8` a reflection, `m_9` was saved.
+/// Id of a memory: `o_7` is an observation, `r_8` a reflection, `m_9` was saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryId {
     /// An observation.
@@ -43,25 +46,25 @@ impl fmt::Display for MemoryId {
 }
 
 impl FromStr for MemoryId {
-    type Err = NotAMemoryId;
+    type Err = ParseMemoryIdError;
 
-    fn from_str(text: &str) -> Result<Self, NotAMemoryId> {
-        let (kind, digits) = text.trim().split_once('_').ok_or(NotAMemoryId)?;
-        let number = digits.parse().map_err(|_| NotAMemoryId)?;
+    fn from_str(text: &str) -> Result<Self, ParseMemoryIdError> {
+        let (kind, digits) = text.trim().split_once('_').ok_or(ParseMemoryIdError)?;
+        let number = digits.parse().map_err(|_| ParseMemoryIdError)?;
         match kind {
             "o" => Ok(Self::Observation(number)),
             "r" => Ok(Self::Reflection(number)),
             "m" => Ok(Self::Saved(number)),
-            _ => Err(NotAMemoryId),
+            _ => Err(ParseMemoryIdError),
         }
     }
 }
 
-/// The text is no [`MemoryId`].
+/// A text is not a [`MemoryId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NotAMemoryId;
+pub struct ParseMemoryIdError;
 
-/// How often what was said has been condensed.
+/// How often the content was condensed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Generation {
     /// Made of turns.
@@ -72,87 +75,87 @@ pub enum Generation {
     Second,
 }
 
-/// An observation or a reflection that is about to be stored.
+/// An observation or a reflection to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewRecollection {
     /// The ordinals of the first and the last turn it covers, from 0.
     pub turns: (u64, u64),
-    /// The words.
+    /// The content.
     pub text: String,
-    /// Who made it, and whether it may be believed.
+    /// Who made it.
     pub source: Source,
-    /// When.
+    /// When it was made.
     pub created: Timestamp,
 }
 
 /// An observation or a reflection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recollection {
-    /// Its name.
+    /// Its id.
     pub id: MemoryId,
-    /// Which generation.
+    /// How often it was condensed.
     pub generation: Generation,
     /// The ordinals of the first and the last turn it covers, from 0.
     pub turns: (u64, u64),
-    /// The words.
+    /// The content.
     pub text: Text,
-    /// Who made it, and whether it may be believed.
+    /// Who made it.
     pub source: Source,
-    /// When.
+    /// When it was made.
     pub created: Timestamp,
-    /// Whether it went into a reflection of the next generation.
+    /// Whether it was condensed into a reflection of the next generation.
     pub is_part: bool,
 }
 
-/// Something that is to be remembered of a user in every session.
+/// A memory to save for a user, for all sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSavedMemory {
-    /// The words.
+    /// The content.
     pub text: String,
-    /// Words under which it can be found.
+    /// Keywords for searching.
     pub tags: Vec<String>,
-    /// Who saved it, and whether it may be believed.
+    /// Who saved it.
     pub source: Source,
-    /// When.
+    /// When it was made.
     pub created: Timestamp,
 }
 
-/// Something that is remembered of a user in every session.
+/// A memory that every session of a user sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedMemory {
-    /// Its name.
+    /// Its id.
     pub id: MemoryId,
-    /// The words.
+    /// The content.
     pub text: Text,
-    /// Words under which it can be found.
+    /// Keywords for searching.
     pub tags: Vec<String>,
-    /// Who saved it, and whether it may be believed.
+    /// Who saved it.
     pub source: Source,
-    /// When.
+    /// When it was made.
     pub created: Timestamp,
 }
 
-/// What became of something to save.
+/// The result of saving a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Saved {
+pub enum SaveOutcome {
     /// It is new.
     New(MemoryId),
-    /// These very words were there; they have the new tags now.
-    Again(MemoryId),
-    /// There are as many as there may be.
+    /// The same text was saved before; it has the new tags now.
+    Updated(MemoryId),
+    /// The user has reached the limit.
     Full,
 }
 
-/// How far the memory of a session is.
+/// How far a session is observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Watermark {
     /// How many turns are observed, which is the ordinal of the next one.
     pub observed: u64,
-    /// Grows with every step and with everything forgotten.
+    /// Grows with every step and every deletion.
     pub revision: u64,
-    /// Whether all that the session was shown up to `observed` may be believed.
+    /// The lowest trust of all that the session has seen up to `observed`.
     pub trust: Trust,
-    /// How often in a row the model failed.
+    /// Consecutive failures of the model.
     pub failures: u32,
 }
 
@@ -161,9 +164,9 @@ pub struct Watermark {
 pub struct UnobservedTurn {
     /// Its number in the session, from 0.
     pub ordinal: u64,
-    /// When it began.
-    pub began: Timestamp,
-    /// What was said. None if the turn was left unfinished for good, or must not be observed.
+    /// When it started.
+    pub started: Timestamp,
+    /// Nothing if the turn was never finished, or must not be observed.
     pub exchange: Option<Exchange>,
 }
 
@@ -174,67 +177,84 @@ pub enum MemoryStep {
     Observe {
         /// The ordinal of the next one.
         observed: u64,
-        /// Whether all that was seen up to there may be believed.
+        /// The lowest trust of all that was seen up to there.
         trust: Trust,
-        /// What came of it; none if nothing was worth it.
+        /// Nothing if there was nothing worth remembering.
         observation: Option<NewRecollection>,
     },
     /// Recollections of one generation were condensed into one of the next.
     Condense {
-        /// What went in.
+        /// The recollections that were condensed.
         parts: Vec<MemoryId>,
-        /// Which generation came out.
+        /// The generation of the result.
         generation: Generation,
-        /// What came out.
+        /// The result.
         reflection: NewRecollection,
     },
 }
 
-/// What became of a change that holds for one revision only.
+/// The result of a change that is valid for one revision only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commit<T> {
-    /// It was made.
+    /// The change was made.
     Done(T),
-    /// Somebody else was faster: nothing was changed.
+    /// Another step was committed first: nothing was changed.
     Stale,
 }
 
-/// What is to be forgotten.
+/// What to delete.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Forget {
-    /// The rows. A reflection that was made of one of them goes too.
+pub struct ForgetRequest {
+    /// Reflections that were made of one of them are deleted too.
     pub ids: Vec<MemoryId>,
-    /// Whether what they were made of goes as well.
+    /// Whether to delete what they were made of as well.
     pub with_parts: bool,
-    /// Turns that must not be observed any more.
+    /// Turns that must never be observed.
     pub turns: Vec<u64>,
 }
 
-/// Which turns to read for an observation.
+/// The turns to read for an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TurnsToRead {
+pub struct TurnRange {
     /// The ordinal of the first.
     pub from: u64,
     /// How many at most.
     pub limit: usize,
-    /// How many bytes a question or an answer keeps.
+    /// Bytes to which questions and answers are cut.
     pub text_bytes: usize,
 }
 
-/// What a prompt shows of memory, the newest first: of recollections those that went into no later one.
+/// The memory that a prompt shows, the newest first: recollections that are not condensed yet, and saved memories.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ShownMemory {
+pub struct PromptMemory {
     /// Of the second generation, of the first, and observations.
     pub recollections: [Vec<Recollection>; 3],
-    /// What was saved for the user.
+    /// The user's saved memories.
     pub saved: Vec<SavedMemory>,
 }
 
-/// Which recollections of a generation to read.
+/// Selects and orders recollections of a generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum RecollectionOrder {
     /// All, the newest first.
     Newest,
-    /// Those that went into no later one, the oldest first.
-    OldestLoose,
+    /// Those that are not condensed yet, the oldest first.
+    OldestUncondensed,
+}
+
+impl Generation {
+    fn number(self) -> i64 {
+        match self {
+            Self::Observation => 0,
+            Self::First => 1,
+            Self::Second => 2,
+        }
+    }
+
+    fn id(self, number: u64) -> MemoryId {
+        match self {
+            Self::Observation => MemoryId::Observation(number),
+            Self::First | Self::Second => MemoryId::Reflection(number),
+        }
+    }
 }

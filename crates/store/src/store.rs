@@ -126,6 +126,13 @@ impl Store {
     }
 }
 
+/// A store in memory.
+impl Default for Store {
+    fn default() -> Self {
+        Self::in_memory()
+    }
+}
+
 impl Database for Store {
     fn ready(&self) -> Answer<'_, ()> {
         Box::pin(self.open_now())

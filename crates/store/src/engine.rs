@@ -18,10 +18,6 @@ pub(crate) use failure::Failure;
 pub(crate) use row::Row;
 pub(crate) use sql::{Sql, dialect, sql};
 pub(crate) use tx::Tx;
-#[allow(
-    unused_imports,
-    reason = "modules that have not moved to it yet will use it"
-)]
 pub(crate) use value::stored;
 pub(crate) use value::{ToValue, Value, bulk_row, values};
 

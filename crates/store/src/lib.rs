@@ -26,28 +26,20 @@ mod attachments;
 mod batch;
 mod chain;
 mod database;
-#[allow(
-    dead_code,
-    reason = "modules that have not moved to it yet will use it"
-)]
 mod engine;
 pub mod graph;
 mod library;
 mod line;
 mod payment;
 mod postgres;
+mod sessions;
 mod sqlite;
-#[allow(
-    dead_code,
-    reason = "modules that have not moved to it yet will use it"
-)]
 mod store;
 mod stored;
 pub mod tables;
 mod tasks;
 mod title;
 pub mod transfer;
-mod unported;
 mod vault;
 mod web_cache;
 

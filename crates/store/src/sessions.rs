@@ -1,4 +1,5 @@
-//! Dispatch to the two implementations of `sessions` that there still are.
+//! Sessions, their logs and their leases: the part of the store that SQLite and PostgreSQL do in different ways. SQLite appends
+//! on its writer thread under file locks, PostgreSQL with one statement under the fence of a lease.
 
 use crate::engine::Engine;
 use crate::store::Store;

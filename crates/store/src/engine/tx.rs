@@ -1,4 +1,4 @@
-//! A connection of either database, for the time of one piece of work.
+//! A connection to either database while one piece of work runs.
 
 use super::failure::Failure;
 use super::row::Row;
@@ -10,9 +10,9 @@ use rusqlite::{Connection, params_from_iter};
 use tokio_postgres::Statement;
 use tokio_postgres::types::ToSql;
 
-/// What statements are sent to. Whether they are one transaction is up to whoever made it: see [`Engine`](super::Engine).
+/// A handle that runs statements. The methods of [`Engine`](super::Engine) decide whether they are one transaction.
 ///
-/// The futures of SQLite are always ready: work on it runs on a thread of its own, and must wait for nothing else.
+/// The futures of SQLite are always ready: its work runs on a thread of its own, and must await nothing but this handle.
 pub(crate) struct Tx<'a> {
     link: Link<'a>,
     is_repeated: bool,
@@ -38,7 +38,7 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Statements that each stand alone.
+    /// Creates a handle whose statements are committed one by one.
     pub(crate) fn client(client: &'a Object, is_repeated: bool) -> Self {
         Self {
             link: Link::Postgres(Postgres::Client(client)),
@@ -53,13 +53,13 @@ impl<'a> Tx<'a> {
         }
     }
 
-    /// Whether an earlier try of the same work may have been carried out, so that this one meets its traces. Only PostgreSQL
-    /// tries again, and this is never said in a transaction.
+    /// Returns whether an earlier attempt of the same work may have been committed, so that this one finds its rows. Always `false`
+    /// on SQLite and inside of transactions.
     pub(crate) fn is_repeated(&self) -> bool {
         self.is_repeated
     }
 
-    /// SQLite's connection, for what only it can do.
+    /// Returns SQLite's connection, for what only SQLite has.
     pub(crate) fn as_sqlite(&mut self) -> Option<&mut Connection> {
         match &mut self.link {
             Link::Sqlite(connection) => Some(connection),
@@ -71,7 +71,7 @@ impl<'a> Tx<'a> {
         matches!(self.link, Link::Sqlite(_))
     }
 
-    /// PostgreSQL's transaction, for what only it can do.
+    /// Returns PostgreSQL's transaction, for what only PostgreSQL has.
     pub(crate) fn as_postgres(&self) -> Option<&'a Transaction<'a>> {
         match self.link {
             Link::Postgres(Postgres::Transaction(transaction)) => Some(transaction),
@@ -96,7 +96,7 @@ impl<'a> Tx<'a> {
         matches!(self.link, Link::Postgres(_))
     }
 
-    /// Has SQLite overwrite what is deleted from now on, or no more. PostgreSQL cannot.
+    /// Switches SQLite's overwriting of deleted rows on or off. PostgreSQL has no such setting.
     pub(crate) fn overwrite_deleted(&mut self, is_on: bool) -> Result<(), Failure> {
         if let Link::Sqlite(connection) = &mut self.link {
             let switch = if is_on { "ON" } else { "OFF" };

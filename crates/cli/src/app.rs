@@ -28,6 +28,7 @@ use lango_knowledge::MemoryReport;
 use lango_mcp::Start;
 use lango_net::Egress;
 use lango_sandbox::{Launcher, Strength};
+use lango_secrets::SecretSource;
 use lango_store::Store;
 use lango_tools::{Skills, Trash, Workspace};
 use std::collections::BTreeMap;
@@ -274,6 +275,7 @@ impl App {
     pub fn gate(&self) -> Result<Gate, Failure> {
         Gate::new(&self.tree, self.tools.clone())
             .map(|gate| gate.with_masks(self.credentials.masks().clone()))
+            .map(|gate| gate.with_secrets(Arc::clone(&self.vaults) as Arc<dyn SecretSource>))
             .map_err(|error| Failure::new(Exit::Config, error.to_string()))
     }
 

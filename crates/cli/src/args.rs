@@ -90,7 +90,7 @@ pub enum Command {
     },
     /// Store secrets that no model sees: API keys, tokens, passwords
     Secrets {
-        /// Those of `server.user`, which callers of `lango serve` use, instead of your own.
+        /// Use the vault of `server.user`, which callers of `lango serve` use, instead of yours.
         #[arg(long, global = true)]
         server: bool,
         /// What to do with them.

@@ -48,7 +48,9 @@ pub use settings::{
     ToolSettings, VaultSettings,
 };
 pub use show::{Layout, show};
-pub use surroundings::{Paths, SERVER_VAULT_PASSPHRASE, Surroundings, VAULT_PASSPHRASE};
+pub use surroundings::{
+    NEW_VAULT_PASSPHRASE, Paths, SERVER_VAULT_PASSPHRASE, Surroundings, VAULT_PASSPHRASE,
+};
 pub use trust::Trust;
 
 use overlay::{Overlay, Whose};

@@ -59,12 +59,7 @@ pub fn missing_entry(access: &NetworkAccess, origin: &Origin) -> Option<String> 
     {
         return None;
     }
-    // Without a port an entry opens all ports of the host.
-    Some(if origin.is_https() && port == 443 {
-        host.to_owned()
-    } else {
-        format!("{host}:{port}")
-    })
+    Some(origin.host_and_port())
 }
 
 /// Describes in a few words what commands reach of the network.

@@ -303,7 +303,13 @@ impl ModelChoice<'_> {
             .iter()
             .find_map(|name| Some((name, self.credentials.find(name)?)))
         {
-            return Ok((Some(key), format!("from {variable}")));
+            let source = match secret_of(variable) {
+                Some(secret) => {
+                    format!("from {variable}; `lango secrets rotate {secret}` gives it a new value")
+                }
+                None => format!("from {variable}"),
+            };
+            return Ok((Some(key), source));
         }
         if variables.is_empty() {
             return Ok((
@@ -339,7 +345,7 @@ impl ModelChoice<'_> {
         let checked = self.credentials.check(key.setting()).await;
         checked.map_err(|error| {
             Failure::new(Exit::Config, format!("`{id}` has no key: {error}"))
-                .next("or use -c agent.model=offline")
+                .next("unlock it or store the key as said above, or use -c agent.model=offline")
         })
     }
 

@@ -176,6 +176,18 @@ impl WalletKey for VaultWallet {
     }
 }
 
+/// Whether payments work, for `lango doctor`.
+pub enum PaymentHealth {
+    /// The chain answers, and the wallet opens.
+    Well,
+    /// They are not set up.
+    Absent,
+    /// The key of the wallet is in a vault that is locked here.
+    Locked,
+    /// They do not work.
+    Faulty,
+}
+
 impl PaymentStatus {
     /// Looks whether payments are set up. Contacts nothing, and opens the vault only if it may ask; a vault that stays locked
     /// then is an error.
@@ -267,11 +279,11 @@ impl PaymentStatus {
     }
 
     /// Describes it for `lango doctor`, after asking the chain; whether it is well comes first.
-    pub async fn describe(&self) -> (Option<bool>, String) {
+    pub async fn describe(&self) -> (PaymentHealth, String) {
         let payments = match self {
             Self::Ready(payments) => payments,
-            Self::Absent(problem) => return (None, format!("none; {problem}")),
-            Self::Broken(problem) => return (Some(false), problem.to_string()),
+            Self::Absent(problem) => return (PaymentHealth::Absent, format!("none; {problem}")),
+            Self::Broken(problem) => return (PaymentHealth::Faulty, problem.to_string()),
         };
         let limits = payments.limits();
         let usdc = lango_payment::Usdc;
@@ -294,16 +306,20 @@ impl PaymentStatus {
                 let detail = format!(
                     "{network}, chain {chain} answers; wallet {wallet}: {balance}, {ether}\n{bounds}"
                 );
-                (Some(true), detail)
+                (PaymentHealth::Well, detail)
             }
             // A command that only looks does not ask for the passphrase.
-            Err(error @ PaymentError::Key { .. }) => {
-                (Some(true), format!("{network}; {error}\n{bounds}"))
-            }
+            Err(error @ PaymentError::Key { .. }) => (
+                PaymentHealth::Locked,
+                format!("{network}; {error}\n{bounds}"),
+            ),
             Err(error) => {
                 let next = correct_endpoint(&error).map(|next| format!("\nnext: {next}"));
                 let next = next.unwrap_or_default();
-                (Some(false), format!("{network}; {error}{next}\n{bounds}"))
+                (
+                    PaymentHealth::Faulty,
+                    format!("{network}; {error}{next}\n{bounds}"),
+                )
             }
         }
     }

@@ -139,8 +139,9 @@ fn tokens_and_cost(report: &TurnReport) -> String {
         None => " · cost unknown".to_owned(),
     };
     format!(
-        "{} tokens in{cached}, {} out{cost}",
-        usage.input_tokens, usage.output_tokens
+        "{} in{cached}, {} out{cost}",
+        count(usage.input_tokens, "token"),
+        usage.output_tokens
     )
 }
 

@@ -1,13 +1,29 @@
 //! The token that callers of the server have to know: made once, kept in a file that only its owner can read.
 
 use crate::exit::{Exit, Failure};
+use crate::vault::SERVER_TOKEN;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
-/// The shortest token that is taken from a file that somebody else wrote.
+/// The shortest token that is accepted.
 const SHORTEST: usize = 16;
+
+/// Fails for a text that is too short for a token, or has characters that no header can carry.
+pub fn check(token: &str) -> Result<(), Failure> {
+    if is_token(token) {
+        return Ok(());
+    }
+    let message = format!("the token of the server has {SHORTEST} or more plain characters");
+    Err(Failure::new(Exit::Config, message).next(format!(
+        "`openssl rand -hex 32 | lango secrets rotate {SERVER_TOKEN}` stores a new one"
+    )))
+}
+
+fn is_token(text: &str) -> bool {
+    text.len() >= SHORTEST && text.chars().all(|c| c.is_ascii_graphic())
+}
 
 /// The token in this file, made now if there is none.
 pub fn server_token(file: &Path) -> Result<String, Failure> {
@@ -55,7 +71,7 @@ fn read(file: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(file)?.take(4096).read_to_string(&mut text)?;
     let token = text.trim();
-    if token.len() < SHORTEST || !token.chars().all(|c| c.is_ascii_graphic()) {
+    if !is_token(token) {
         let message = format!("it holds no token of {SHORTEST} or more plain characters");
         return Err(io::Error::new(io::ErrorKind::InvalidData, message));
     }

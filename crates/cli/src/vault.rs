@@ -20,9 +20,9 @@ pub use credentials::{CredentialParts, Credentials};
 pub use grants::encrypt as encrypt_grants;
 pub use keyring::OsKeyring;
 pub use locked::Locked;
-pub use places::{Places, server_fields};
-pub use prompt::{can_ask, new_passphrase, read_confirmed, read_hidden, read_piped};
-pub use prompts::{typed_value, warn_if_short};
+pub use places::{Places, no_server, server_fields};
+pub use prompt::{Silence, can_ask, new_passphrase, read_confirmed, read_hidden, read_piped};
+pub use prompts::{typed, typed_value, warn_if_short};
 pub use references::{SERVER_TOKEN, key_settings, secret_of};
 pub use source::UserVaults;
 
@@ -47,13 +47,15 @@ pub const OWN_COMMAND: &str = "lango secrets";
 const SERVER_COMMAND: &str = "lango secrets --server";
 
 /// Maximum number of passphrase prompts.
-const TRIES: usize = 3;
+pub const TRIES: usize = 3;
 
 /// Whether lango may prompt for the passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asking {
     /// At a terminal, if there is one.
     Allowed,
+    /// At a terminal, for a command that goes on with a locked vault after an empty line.
+    AllowedOrDeclined,
     /// At a terminal, by a command that says itself how long the unlock lasts.
     AllowedForUnlock,
     /// Never: a vault that needs a prompt stays locked.
@@ -89,6 +91,8 @@ pub struct VaultAccess {
     own_user: UserId,
     /// The unlocks that failed in this process.
     failed: Arc<FailedUnlocks>,
+    /// Keeps the echo of the terminal off from the first prompt to the last one.
+    silence: Option<Silence>,
 }
 
 impl VaultAccess {
@@ -104,7 +108,21 @@ impl VaultAccess {
             keyring: OsKeyring::new(&surroundings.env),
             own_user: loaded.settings.session.user.clone(),
             failed: Arc::default(),
+            silence: None,
         }
+    }
+
+    /// Returns the same for a command with several prompts: the echo stays off between them, until this is dropped.
+    pub fn silent_between_prompts(self) -> Self {
+        Self {
+            silence: Some(Silence::default()),
+            ..self
+        }
+    }
+
+    /// Returns the silence for the next prompt.
+    pub fn silence(&self) -> Silence {
+        self.silence.clone().unwrap_or_default()
     }
 
     /// Returns the access to another user's vault by the same unlock methods.
@@ -232,10 +250,14 @@ impl VaultAccess {
         let can_ask = asking != Asking::Never && can_ask();
         if can_ask && has(MethodKind::Passphrase) {
             problems.iter().for_each(|problem| screen::say(problem));
-            let open = self.ask(EmptyAnswer::Tried).await?;
+            let empty = match asking {
+                Asking::AllowedOrDeclined => EmptyAnswer::Declines,
+                _ => EmptyAnswer::Tried,
+            };
+            let open = self.ask(empty).await?;
             // Without a cache each command asks; that is no error.
-            let is_cached = cache::store(sealed.id(), open.master());
-            if is_cached && asking == Asking::Allowed {
+            let is_cached = self.remember(sealed, &open);
+            if is_cached && asking != Asking::AllowedForUnlock {
                 screen::say(&self.cache_notice());
             }
             return Ok(Opening::Open(open));
@@ -317,10 +339,10 @@ impl VaultAccess {
 
     /// Prompts for the passphrase, and anew if it is wrong. Fails after [`TRIES`] times.
     async fn ask(&self, empty: EmptyAnswer) -> Result<OpenVault, Failure> {
-        let name = self.name();
+        let (name, silence) = (self.name(), self.silence());
         let mut tries = 1;
         loop {
-            let typed = read_hidden(&format!("passphrase of the {name}: ")).await?;
+            let typed = read_hidden(&silence, &format!("passphrase of the {name}: ")).await?;
             if typed.is_empty() && empty == EmptyAnswer::Declines {
                 return Err(Failure::new(Exit::Config, "no passphrase was typed"));
             }

@@ -1,17 +1,17 @@
-//! Having a session to oneself: whoever runs a turn holds its session, and nobody else appends to it meanwhile.
+//! Exclusive use of a session: a turn has the lease of its session, and no other turn appends to it meanwhile.
 
 use crate::BoxFuture;
 
-/// A session that nobody else appends to while this lives. Dropping it lets the next one in.
-pub type Hold = Box<dyn Held>;
+/// The lease of a session, or the lock of one in a file. Dropping it lets the next waiter in.
+pub type Hold = Box<dyn SessionLease>;
 
 /// What is behind a [`Hold`].
 ///
-/// Where holders are on several machines a hold is a lease: it is renewed as long as it lives, and lost when that fails
-/// for too long. Whoever lost it appends nothing any more; the store sees to that, whatever the former holder believes.
-pub trait Held: Send + Sync {
-    /// Whether it is still had, by all that is known here and now. Asked right before something happens outside.
-    fn is_had(&self) -> bool;
+/// Where replicas share a database it is renewed as long as it lives, and lost when that fails for too long. After that the
+/// store rejects appends from its former owner (fencing).
+pub trait SessionLease: Send + Sync {
+    /// Whether this replica still owns the session, as far as it knows. Checked right before an effect outside.
+    fn is_valid(&self) -> bool;
 
     /// Resolves when it is lost. Where that cannot happen it never does.
     fn lost(&self) -> BoxFuture<'_, ()>;

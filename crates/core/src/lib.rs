@@ -38,7 +38,7 @@ pub use declaration::{Declaration, Inspect, Preview, parse_arguments, schema_of}
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
 pub use error_chain::error_chain;
 pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnEnvironment, TurnSettings};
-pub use hold::{Held, Hold, Patience};
+pub use hold::{Hold, Patience, SessionLease};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use input::{MessageOrigin, UserInput};
 pub use limits::{Limit, Limits};

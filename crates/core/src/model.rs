@@ -338,6 +338,12 @@ pub enum ModelFault {
         /// How many tokens it takes at once, if it said so.
         limit_tokens: Option<u64>,
     },
+    /// The key cannot be read, so nothing was sent.
+    #[error("its key cannot be used: {detail}")]
+    NoKey {
+        /// The reason.
+        detail: String,
+    },
     /// The key is missing or is not accepted.
     #[error("its key is not accepted: {detail}")]
     BadKey {
@@ -375,6 +381,7 @@ impl ModelFault {
             | Self::Silent { .. }
             | Self::Malformed { .. } => true,
             Self::ContextTooLong { .. }
+            | Self::NoKey { .. }
             | Self::BadKey { .. }
             | Self::UnknownModel { .. }
             | Self::Refused { .. } => false,
@@ -388,6 +395,7 @@ impl ModelFault {
             | Self::Overloaded { detail, .. }
             | Self::Unreachable { detail }
             | Self::ContextTooLong { detail, .. }
+            | Self::NoKey { detail }
             | Self::BadKey { detail }
             | Self::UnknownModel { detail }
             | Self::Refused { detail }
@@ -398,7 +406,10 @@ impl ModelFault {
 
     /// Whether the person has to change a setting before any call can succeed.
     pub fn is_of_the_setup(&self) -> bool {
-        matches!(self, Self::BadKey { .. } | Self::UnknownModel { .. })
+        matches!(
+            self,
+            Self::NoKey { .. } | Self::BadKey { .. } | Self::UnknownModel { .. }
+        )
     }
 }
 

@@ -15,12 +15,13 @@ use crate::attachments::check_files;
 use crate::tree::{Agent, Tree};
 use crate::turn::ToolStep;
 use futures_util::FutureExt;
+use futures_util::future::join;
 pub use grant::{edited_grant_problem, grant_problem, is_bound_to_content, narrower_command};
 use lango_core::{
     AgentName, ApprovalRequest, AttachedFile, Call, CallStatus, Caller, Effect, Extent, Fault,
     Inspection, Text, Tool, ToolName, ToolOutput, Trust,
 };
-use lango_secrets::Masks;
+use lango_secrets::{Masks, SecretSource};
 pub use rules::{Action, Rule, Rules};
 pub(crate) use rules::{Decision, call_digest, digest, granted};
 use serde_json::Value;
@@ -34,6 +35,7 @@ use std::time::Duration;
 pub struct Gate {
     handles: HashMap<AgentName, HashMap<ToolName, Arc<dyn Tool>>>,
     masks: Masks,
+    secrets: Option<Arc<dyn SecretSource>>,
 }
 
 /// Why a gate cannot be made.
@@ -191,6 +193,8 @@ impl Gate {
     pub const OUTPUT_BYTES: usize = 64 * 1024;
     /// How long a tool may look for what it would change.
     const PREVIEW_TIME: Duration = Duration::from_secs(10);
+    /// Age of the masks of stored secrets after which they are loaded again.
+    const MASKS_AGE: Duration = Duration::from_secs(1);
 
     /// Gives each tool's code to those whom the tree lets call it.
     pub fn new(tree: &Tree, tools: Vec<Arc<dyn Tool>>) -> Result<Self, GateError> {
@@ -216,6 +220,7 @@ impl Gate {
         Ok(Self {
             handles,
             masks: Masks::default(),
+            secrets: None,
         })
     }
 
@@ -223,6 +228,15 @@ impl Gate {
     #[must_use]
     pub fn with_masks(self, masks: Masks) -> Self {
         Self { masks, ..self }
+    }
+
+    /// Loads the masks of the caller's stored secrets while a tool runs.
+    #[must_use]
+    pub fn with_secrets(self, secrets: Arc<dyn SecretSource>) -> Self {
+        Self {
+            secrets: Some(secrets),
+            ..self
+        }
     }
 
     /// What a call that waits would change, in the words of its tool, for the person who is asked to allow it.
@@ -282,6 +296,7 @@ impl Gate {
             );
         };
         let run = async { tool.run(caller, Arc::clone(&step.arguments)).await };
+        let run = tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind());
         // Of a call with effect that did not come to its end nobody knows whether it happened.
         let (unfinished, advice) = match step.effect {
             Effect::Effect => (
@@ -290,7 +305,8 @@ impl Gate {
             ),
             Effect::Pure | Effect::Idempotent => (CallStatus::Error, "it gave no result"),
         };
-        match tokio::time::timeout(time, AssertUnwindSafe(run).catch_unwind()).await {
+        let (run, ()) = join(run, self.load_masks(caller)).await;
+        match run {
             // Masked before it is cut: half of a value would not be found.
             Ok(Ok(Ok(output))) => CallResult::of_output(self.mask_output(output)),
             Ok(Ok(Err(error))) if error.message.trim().is_empty() => {
@@ -318,6 +334,12 @@ impl Gate {
 }
 
 impl Gate {
+    async fn load_masks(&self, caller: &Caller) {
+        if let Some(secrets) = &self.secrets {
+            secrets.load_masks(&caller.user, Self::MASKS_AGE).await;
+        }
+    }
+
     fn mask_output(&self, mut output: ToolOutput) -> ToolOutput {
         self.masks.mask_string(&mut output.text);
         for file in &mut output.files {

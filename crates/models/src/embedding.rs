@@ -236,7 +236,7 @@ impl Provider {
 
     fn explain(&self, fault: ModelFault) -> EmbedError {
         let is_passing = fault.is_passing();
-        let is_of_the_key = matches!(fault, ModelFault::BadKey { .. });
+        let is_of_the_key = matches!(fault, ModelFault::NoKey { .. } | ModelFault::BadKey { .. });
         let detail = match fault {
             ModelFault::ContextTooLong { detail, .. } => {
                 format!("a text is too long for `{}`: {detail}", self.wire.model)

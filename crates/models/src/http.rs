@@ -223,11 +223,11 @@ impl Endpoint {
 
     /// The headers of a request, with the key as it is now.
     async fn header_map(&self, url: &Url) -> Result<HeaderMap, ModelFault> {
-        let bad_key = |error: SecretError| ModelFault::BadKey {
+        let no_key = |error: SecretError| ModelFault::NoKey {
             detail: error.to_string(),
         };
         let key = match &self.key {
-            Some(key) => Some(key.text_for(url).await.map_err(bad_key)?),
+            Some(key) => Some(key.text_for(url).await.map_err(no_key)?),
             None => None,
         };
         let mut map = HeaderMap::new();

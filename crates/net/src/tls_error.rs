@@ -41,7 +41,9 @@ fn describe_certificate(error: &CertificateError) -> String {
             "its certificate is not valid yet; check the clock of this machine"
         }
         E::Revoked => "its certificate was revoked",
-        E::UnknownIssuer => "its certificate is from an authority that this machine does not trust",
+        E::UnknownIssuer => {
+            "its certificate is from an authority that this machine does not trust; a file with the certificates of your own authority goes into SSL_CERT_FILE"
+        }
         E::NotValidForName => "its certificate is for another host name",
         E::NotValidForNameContext {
             expected,
@@ -108,7 +110,7 @@ mod tests {
         for (error, words) in [
             (
                 Error::InvalidCertificate(CertificateError::UnknownIssuer),
-                "its certificate is from an authority that this machine does not trust",
+                "its certificate is from an authority that this machine does not trust; a file with the certificates of your own authority goes into SSL_CERT_FILE",
             ),
             (
                 Error::InvalidCertificate(CertificateError::UnknownRevocationStatus),

@@ -75,7 +75,7 @@ impl PaidFetch {
             user_only: (!is_covered).then(|| {
                 format!(
                     "it may pay up to {} to `{host}` on {network}; this allows requests to `{host}` in this session \
-                     to pay {budget} altogether",
+                     to pay {budget}, besides what you allowed for it before",
                     target.most
                 )
                 .into()

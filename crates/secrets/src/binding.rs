@@ -172,6 +172,16 @@ impl Origin {
         &self.host
     }
 
+    /// Returns how settings with hosts name it: without the port if that is the usual one of HTTPS.
+    pub fn host_and_port(&self) -> String {
+        let Self { host, port, .. } = self;
+        if self.is_https() && *port == 443 {
+            host.to_string()
+        } else {
+            format!("{host}:{port}")
+        }
+    }
+
     /// Returns the port.
     pub fn port(&self) -> u16 {
         self.port
@@ -231,7 +241,7 @@ impl Binding {
         Ok(Self {
             tool: tool_name(tool)?,
             target: BindingTarget::Program {
-                program: checked(program, "a program", is_plain)?,
+                program: checked(program, "a program; give it without a path", is_plain)?,
                 variable: variable_name(variable)?,
             },
         })

@@ -76,15 +76,13 @@ impl FieldTool {
         let bound = self.bound(caller).await;
         let bound = bound.map_err(ToolError::trusted)?;
         let mut resolved = Value::clone(&arguments);
-        let mut remarks = Vec::new();
         for handle in &handles {
             match self.binding(&bound, handle) {
                 Some(own) => resolved[&handle.argument] = self.resolve(caller, own).await?.into(),
-                None => remarks.push(self.missing(caller, handle).await?),
+                None => return Err(self.unusable(caller, handle).await),
             }
         }
-        let result = self.tool.run(caller, Arc::new(resolved)).await;
-        with_remarks(result, &remarks)
+        self.tool.run(caller, Arc::new(resolved)).await
     }
 
     async fn bound(&self, caller: &Caller) -> Result<Vec<BoundSecret>, String> {
@@ -103,23 +101,15 @@ impl FieldTool {
         })
     }
 
-    /// Returns the remark for a handle of a secret that does not exist, which is passed as it is: it may be plain text.
-    /// Fails if the secret exists and is not bound to the argument, or has expired.
-    async fn missing(&self, caller: &Caller, handle: &Handle) -> Result<String, ToolError> {
-        let Handle { argument, name } = handle;
-        let status = self.source.status(&caller.user, name).await;
-        let status = status.map_err(|error| ToolError::trusted(error.to_string()))?;
-        match status.problem(name) {
-            Some(problem) if status == SecretStatus::Missing => {
-                self.source.report(&problem);
-                Ok(format!(
-                    "{HANDLE}{name} was passed as this literal text in `{argument}`: {problem}"
-                ))
-            }
-            problem => Err(ToolError::trusted(
-                problem.unwrap_or_else(|| self.not_bound(handle)),
-            )),
-        }
+    /// Returns why a handle without a binding to its argument cannot be used.
+    async fn unusable(&self, caller: &Caller, handle: &Handle) -> ToolError {
+        let status = self.source.status(&caller.user, &handle.name).await;
+        ToolError::trusted(match status {
+            Ok(status) => status
+                .problem(&handle.name)
+                .unwrap_or_else(|| self.not_bound(handle)),
+            Err(error) => error.to_string(),
+        })
     }
 
     fn not_bound(&self, handle: &Handle) -> String {
@@ -185,9 +175,9 @@ impl FieldTool {
             let status = self.source.status(&caller.user, name).await.ok()?;
             let is_bound = self.binding(&bound, handle).is_some();
             match status {
-                SecretStatus::Expired => return status.problem(name),
+                SecretStatus::Missing | SecretStatus::Expired => return status.problem(name),
                 SecretStatus::Stored if !is_bound => return Some(self.not_bound(handle)),
-                SecretStatus::Missing | SecretStatus::Stored => {}
+                SecretStatus::Stored => {}
             }
         }
         None

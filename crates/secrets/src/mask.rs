@@ -49,6 +49,11 @@ impl Masks {
         self.current().is_empty()
     }
 
+    /// Returns whether a text that was turned into lower case, as the names of headers are, has a value in it.
+    pub fn is_in_lower_case(&self, text: &str) -> bool {
+        self.current().is_in_lower_case(text.as_bytes())
+    }
+
     /// Replaces echoes in a text.
     pub fn mask_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.mask_bytes(text.as_bytes()) {

@@ -6,6 +6,28 @@ use std::fmt;
 /// Maximum length of a name in characters.
 const MOST_CHARACTERS: usize = 100;
 
+/// The beginnings of well-known tokens.
+const TOKEN_PREFIXES: [&str; 15] = [
+    "sk-",
+    "ghp_",
+    "gho_",
+    "ghs_",
+    "ghu_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "npm_",
+    "xoxa-",
+    "xoxb-",
+    "xoxp-",
+    "xoxs-",
+    "AKIA",
+    "eyJ",
+];
+
+/// The shortest text that is taken for a token because of its beginning.
+const LEAST_TOKEN_CHARACTERS: usize = 20;
+
 /// A text that cannot be the name of a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -36,6 +58,14 @@ impl SecretName {
             let name = shown.take(20).collect();
             Err(InvalidName { name })
         }
+    }
+
+    /// Returns whether the text has the form of a private key or of a token, which somebody typed in the place of the name.
+    pub fn looks_like_value(text: &str) -> bool {
+        let digits = text.strip_prefix("0x").unwrap_or(text);
+        let is_key = digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let has_prefix = TOKEN_PREFIXES.iter().any(|prefix| text.starts_with(prefix));
+        is_key || has_prefix && text.len() >= LEAST_TOKEN_CHARACTERS
     }
 
     /// Returns the name.
@@ -77,6 +107,25 @@ mod tests {
             &"x".repeat(101),
         ] {
             assert!(SecretName::new(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn private_keys_and_tokens_look_like_values_and_names_do_not() {
+        let key = "4c".repeat(32);
+        for value in [
+            key.as_str(),
+            &format!("0x{key}"),
+            "sk-proj-0123456789abcdef",
+            "ghp_0123456789abcdefghij",
+            "xoxb-0123456789-abcdefgh",
+            "AKIA0123456789ABCDEF",
+            "eyJhbGciOiJIUzI1NiJ9.e30.x",
+        ] {
+            assert!(SecretName::looks_like_value(value), "{value}");
+        }
+        for name in ["OPENAI_API_KEY", "sk-key", "npm_token", "AKIA", &key[1..]] {
+            assert!(!SecretName::looks_like_value(name), "{name}");
         }
     }
 

@@ -6,6 +6,7 @@ use crate::value::SecretValue;
 use lango_core::{BoxFuture, Caller, SessionId, Text, UserId};
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A secret with one of its bindings.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +70,10 @@ pub trait SecretSource: fmt::Debug + Send + Sync {
         by: &'a SecretUser,
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>>;
+
+    /// Masks every stored value of a user from now on, also those that are not bound or have expired, if the vault can be
+    /// opened without a prompt. Does nothing if that was done for the same vault within `max_age`.
+    fn load_masks<'a>(&'a self, user: &'a UserId, max_age: Duration) -> BoxFuture<'a, ()>;
 
     /// Records in the audit log that a placeholder of a secret was on its way to a place that the secret is not bound to.
     /// A vault that is locked meanwhile has no entry of it; the result of the command has one in any case.

@@ -1,32 +1,37 @@
-//! Keeping and moving what is stored: logs as they are, row by row, with the hashes that tie them together; sessions that
-//! come from elsewhere; and sessions that are to be gone.
+//! Export, import and removal of sessions: logs as they are stored, row by row, with their hashes.
 //!
-//! Every step is bounded, so that turns do not wait long behind one, and a session is seen whole or not at all. While one
-//! comes or goes it is **hidden**: its user has a mark in front that no user's name has, so that nobody finds it. What a
-//! process that died in the middle left hidden is removed by whoever comes next.
+//! Every step is bounded, so that turns do not wait long behind one, and a session is visible as a whole or not at all. While a
+//! session is imported or removed it is **hidden**: its user has a mark in front that no user's name has. What an interrupted
+//! import or removal leaves hidden is removed by the next removal.
 
+#![allow(missing_docs, reason = "the names say it")]
+
+mod export;
+mod import;
 pub mod line;
+mod removal;
 
 use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
+use crate::database::Answer;
+use crate::engine::{Sql, sql};
 use crate::stored::{Speaker, author};
 use lango_core::{
-    AgentName, Attachment, AttachmentStore, BoxFuture, Event, EventBody, FrameId, NewSession, Page,
-    SessionId, SessionStore, StoreError, Text, Timestamp, TurnId, UserId,
+    AgentName, Attachment, AttachmentStore, Event, EventBody, FrameId, NewSession, Page, SessionId,
+    StoreError, Text, Timestamp, TurnId, UserId,
 };
 use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What stands in front of the user of a session that nobody is to see.
+/// The mark in front of the user of a hidden session.
 const HIDDEN: char = '\u{1}';
 
-/// The user of a session that nobody is to see.
 pub(crate) fn hidden_user(user: &UserId) -> String {
     format!("{HIDDEN}{user}")
 }
 
-/// Refuses a session whose user no store keeps.
+/// Refuses a session whose user cannot be stored.
 pub(crate) fn must_be_kept(session: &NewSession) -> Result<(), StoreError> {
     match session.user.can_be_kept() {
         true => Ok(()),
@@ -39,24 +44,19 @@ pub(crate) fn must_be_kept(session: &NewSession) -> Result<(), StoreError> {
     }
 }
 
-/// How many rows of a log are read at once at most.
+/// The most rows of a log that are read at once.
 pub const ROWS_AT_ONCE: usize = 200;
 
-/// After how many bytes a page of rows is full, however few they are.
+/// The number of bytes at which a page of rows ends.
 pub(crate) const PAGE_BYTES: usize = 4 << 20;
 
-/// A session as an archive keeps it, without its log.
+/// A session without its log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionRecord {
-    /// Its id.
     pub id: SessionId,
-    /// Whose it is.
     pub user: UserId,
-    /// What it is called.
     pub title: String,
-    /// When it was made.
     pub created: Timestamp,
-    /// When it was used last.
     pub updated: Timestamp,
     /// The `seq` of the last event.
     pub events: u64,
@@ -67,21 +67,17 @@ pub struct SessionRecord {
 /// A row of a log, exactly as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogRow {
-    /// The session.
     pub session: SessionId,
-    /// Its place, from 1.
+    /// From 1.
     pub seq: u64,
-    /// The turn.
     pub turn: Text,
-    /// The frame.
     pub frame: Text,
-    /// Who said it; empty in rows that are older than authors.
+    /// Empty in rows that are older than authors.
     pub author: Text,
-    /// When.
     pub time: Timestamp,
-    /// What happened, as JSON, to the byte.
+    /// The JSON of the event, to the byte.
     pub body: String,
-    /// The link to the row before; empty in rows that are older than hashes.
+    /// Empty in rows that are older than hashes.
     pub hash: Vec<u8>,
 }
 
@@ -92,7 +88,7 @@ struct Kind<'a> {
 }
 
 impl LogRow {
-    /// The same row with its author filled in, if it has none because it is older than authors.
+    /// Fills in the author of a row that is older than authors.
     pub(crate) fn with_author(mut self, root_agent: &AgentName) -> Self {
         if self.author.is_empty() && self.hash.is_empty() {
             let kind = serde_json::from_str::<Kind<'_>>(&self.body);
@@ -105,7 +101,7 @@ impl LogRow {
         self
     }
 
-    /// The event that it is, with what its text says.
+    /// Returns the event of this row.
     pub(crate) fn event(&self, body: EventBody) -> Event {
         Event {
             seq: self.seq,
@@ -118,7 +114,7 @@ impl LogRow {
         }
     }
 
-    /// The fields that the hash covers. A number that no database holds matches no hash.
+    /// Returns the fields that the hash covers. A number that is too large for a database matches no hash.
     pub(crate) fn stored(&self) -> StoredEvent<'_> {
         StoredEvent {
             session: self.session.as_str(),
@@ -132,135 +128,131 @@ impl LogRow {
     }
 }
 
+/// The condition that a session is hidden. PostgreSQL stores U+0001 as U+0001 and `1`.
+macro_rules! is_hidden {
+    () => {
+        r#"/*sqlite substr("user", 1, 1) = char(1)*/ /*postgres starts_with("user", chr(1) || '1')*/"#
+    };
+}
+pub(crate) use is_hidden;
+
+/// The user of a hidden session, without the mark. PostgreSQL locks the row until the transaction ends.
+pub(crate) const HIDDEN_USER: Sql = sql!(concat!(
+    r#"SELECT substr("user", /*sqlite 2*/ /*postgres 3*/) FROM sessions WHERE id = $1 AND "#,
+    is_hidden!(),
+    " /*postgres FOR NO KEY UPDATE*/"
+));
+
 /// Logs as they are stored, and the attachments that they refer to.
-pub trait Archive: AttachmentStore {
-    /// A user's sessions in the order of their ids, after one.
-    fn ids(
+pub trait SessionArchive: AttachmentStore {
+    /// Lists a user's sessions in the order of their ids, after one.
+    fn session_ids(
         &self,
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+    ) -> Answer<'_, Vec<SessionId>>;
 
-    /// A session without its log.
-    fn record(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionRecord, StoreError>>;
+    /// Reads a session without its log.
+    fn session_record(&self, session: &SessionId) -> Answer<'_, SessionRecord>;
 
-    /// Rows of a log in their order. There may be fewer than were asked for where they are large, but one at least as long
-    /// as there is one. Authors of rows that have none because they are older than authors are filled in.
-    fn rows(
-        &self,
-        session: &SessionId,
-        page: Page,
-    ) -> BoxFuture<'_, Result<Vec<LogRow>, StoreError>>;
+    /// Reads rows of a log in their order. A page of large rows has fewer than `limit`, but at least one if there is one.
+    /// Rows that are older than authors get theirs.
+    fn log_rows(&self, session: &SessionId, page: Page) -> Answer<'_, Vec<LogRow>>;
 }
 
-/// Sessions that come from elsewhere. Each is held by whoever brings it.
-pub trait Intake: Send + Sync {
-    /// Makes a hidden session. An id that is taken is [`StoreError::Exists`].
-    fn begin(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
+/// Import of sessions. The caller has the lease of the session.
+pub trait SessionImport: Send + Sync {
+    /// Creates a hidden session. An id that is taken is [`StoreError::Exists`].
+    fn start_import(&self, session: NewSession) -> Answer<'_, ()>;
 
-    /// Adds rows to the log of a hidden session, each of them checked as [`Chain::take`] does, and keeps what follows from
-    /// them in step.
-    fn add(&self, rows: Vec<LogRow>) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Adds rows to the log of a hidden session, each checked as [`Chain::take`] does, and updates what follows from them.
+    fn import_rows(&self, rows: Vec<LogRow>) -> Answer<'_, ()>;
 
-    /// Shows a session, with this record's title and time. What was granted in it for calls to come does not come along:
-    /// the log does not tell what was taken back since. Gives how many such answers there were.
-    fn finish(&self, session: SessionRecord) -> BoxFuture<'_, Result<u64, StoreError>>;
+    /// Shows a session, with this record's title and time. Grants for later calls are not imported, because the log does not
+    /// say which were revoked since. Returns how many there were.
+    fn finish_import(&self, session: SessionRecord) -> Answer<'_, u64>;
 }
 
-/// Sessions that are to be gone. Each is held by whoever removes it.
-pub trait Removing: Send + Sync {
-    /// Hides a session; if a time is given, only one that was not used since and has no turn without an outcome. Says
-    /// whether it is hidden now.
-    fn hide(
+/// Removal of sessions and of old tasks. The caller has the lease of a session that it removes.
+pub trait SessionRemoval: Send + Sync {
+    /// Hides a session; if a time is given, only if it was not used since and has no unfinished turn. Returns whether this
+    /// call hid it.
+    fn hide_session(
         &self,
         session: &SessionId,
         unused_since: Option<Timestamp>,
-    ) -> BoxFuture<'_, Result<bool, StoreError>>;
+    ) -> Answer<'_, bool>;
 
-    /// Removes a bounded part of a hidden session and of all that belongs to it. Says whether nothing is left of it, as of
-    /// one that is not there; one that is not hidden is left as it is.
-    fn remove_some(&self, session: &SessionId) -> BoxFuture<'_, Result<bool, StoreError>>;
+    /// Removes a bounded part of a hidden session and of all that belongs to it. Returns whether nothing is left of it, as
+    /// of a session that does not exist. A session that is not hidden stays.
+    fn remove_portion(&self, session: &SessionId) -> Answer<'_, bool>;
 
-    /// Hidden sessions of a user, after one.
-    fn hidden(
+    /// Lists hidden sessions of a user, after one.
+    fn hidden_sessions(
         &self,
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+    ) -> Answer<'_, Vec<SessionId>>;
 
-    /// A user's sessions that were not used since then and have no turn without an outcome, the oldest first, without as
-    /// many as are passed over.
-    fn expired(
+    /// Lists a user's sessions that were not used since then and have no unfinished turn, the oldest first.
+    fn expired_sessions(
         &self,
         user: &UserId,
         unused_since: Timestamp,
-        page: Expired,
-    ) -> BoxFuture<'_, Result<Vec<SessionId>, StoreError>>;
+        page: ExpiredPage,
+    ) -> Answer<'_, Vec<SessionId>>;
 
-    /// Removes some of a user's tasks from outside that are older than that, are not at work, and wait for nobody. Gives
-    /// how many.
-    fn remove_tasks(
-        &self,
-        user: &UserId,
-        before: Timestamp,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<u64, StoreError>>;
+    /// Removes some of a user's A2A tasks that are older than that, are not running, and wait for no answer. Returns how
+    /// many.
+    fn remove_old_tasks(&self, user: &UserId, before: Timestamp, limit: usize) -> Answer<'_, u64>;
 
-    /// Sees to it that the bytes of what was removed are gone as well. It takes as long as the database is large, and turns
-    /// wait meanwhile.
-    fn wipe(&self) -> BoxFuture<'_, Result<Wiped, StoreError>>;
+    /// Erases the bytes of deleted rows. It takes as long as the database is large, and turns wait meanwhile.
+    fn wipe_deleted(&self) -> Answer<'_, WipeOutcome>;
 }
 
-/// What is left of what was removed, in the bytes of the database.
+/// What is left of deleted rows in the bytes of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wiped {
-    /// Nothing: the file was written anew.
+pub enum WipeOutcome {
+    /// Nothing: the file was rewritten.
     Clean,
-    /// Somebody was at work there: bytes may be left in the file or its write-ahead log.
+    /// Another process used the file: bytes may be left in it or in its write-ahead log.
     InUse,
-    /// What the database's server keeps of it, until it has made use of the space.
+    /// PostgreSQL reclaims the space by itself, in time.
     LeftToServer,
 }
 
-/// Which of the expired sessions are meant.
+/// A page of expired sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expired {
-    /// How many are passed over.
+pub struct ExpiredPage {
     pub skip: usize,
-    /// How many at most.
     pub limit: usize,
 }
 
-/// Everything that can be done with sessions as they are stored.
-pub trait Keeper: SessionStore + Archive + Intake + Removing {}
-
-impl<S: SessionStore + Archive + Intake + Removing> Keeper for S {}
-
-/// Checks a whole log: gap-free, every event with its author, every hash right, every attachment with the bytes that it had.
-/// Gives the number of its events, or [`StoreError::Damaged`] with the first one that is not what was once written. `seen` hears how far it is.
+/// Checks a whole log: no gaps, every event with its author, every hash right, every attachment with the bytes that it had.
+/// Returns the number of its events, or [`StoreError::Damaged`] with the first one that was changed. `seen` is called with the
+/// number of events that were checked.
 pub async fn verify(
-    archive: &dyn Archive,
+    archive: &dyn SessionArchive,
     session: &SessionId,
     seen: &mut (dyn FnMut(u64) + Send),
 ) -> Result<u64, StoreError> {
-    let record = archive.record(session).await?;
+    let record = archive.session_record(session).await?;
     Ok(verify_record(archive, &record, seen).await?.events)
 }
 
 /// The contents of a log that was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogContents {
-    /// Its events.
     pub events: u64,
     /// Attachments that events refer to, each counted once.
     pub attachments: u64,
 }
 
-/// The same for a log up to the end that a record has.
+/// Checks a log up to the end that a record has.
 pub async fn verify_record(
-    archive: &dyn Archive,
+    archive: &dyn SessionArchive,
     record: &SessionRecord,
     seen: &mut (dyn FnMut(u64) + Send),
 ) -> Result<LogContents, StoreError> {
@@ -283,10 +275,10 @@ pub async fn verify_record(
     })
 }
 
-/// Reads the bytes of an attachment that the event with this `seq` refers to. It is damage if they are missing or are not
-/// those that its digest was made of.
+/// Reads the bytes of an attachment that the event with this `seq` refers to. Missing bytes, and bytes with another digest,
+/// are damage.
 pub async fn read_attachment(
-    archive: &dyn Archive,
+    archive: &dyn SessionArchive,
     record: &SessionRecord,
     seq: u64,
     attachment: &Attachment,
@@ -306,9 +298,9 @@ pub async fn read_attachment(
     Ok(bytes)
 }
 
-/// The next rows of a log up to the end that its record has; that there are none is damage.
+/// Reads the next rows of a log up to the end that its record has. Missing rows are damage.
 pub async fn next_rows(
-    archive: &dyn Archive,
+    archive: &dyn SessionArchive,
     record: &SessionRecord,
     chain: &Chain,
 ) -> Result<Vec<LogRow>, StoreError> {
@@ -318,7 +310,7 @@ pub async fn next_rows(
         from,
         limit: left.min(ROWS_AT_ONCE),
     };
-    let rows = archive.rows(&record.id, page).await?;
+    let rows = archive.log_rows(&record.id, page).await?;
     if rows.is_empty() {
         return Err(StoreError::Damaged {
             id: record.id.clone(),
@@ -330,7 +322,10 @@ pub async fn next_rows(
 }
 
 /// Removes all of a hidden session, in as many steps as that takes.
-pub async fn remove(store: &dyn Removing, session: &SessionId) -> Result<(), StoreError> {
-    while !store.remove_some(session).await? {}
+pub async fn remove_hidden(
+    store: &dyn SessionRemoval,
+    session: &SessionId,
+) -> Result<(), StoreError> {
+    while !store.remove_portion(session).await? {}
     Ok(())
 }

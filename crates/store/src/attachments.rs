@@ -1,145 +1,32 @@
-//! The bytes of attachments, stored once for each user and digest, and which sessions refer to them.
+//! The bytes of attachments, by user and digest.
 //!
-//! Bytes are kept while a session refers to them or a recent put may still be waiting for its event. Each put counts by
+//! Bytes stay while a session refers to them or a recent put may still be waiting for its event. Each put counts by
 //! itself: the first event of a session that refers to the bytes uses up the oldest put, so that deleting one session
-//! never removes bytes that were put for another.
+//! never removes bytes that were put for another. Appends write the references with their events.
+//!
+//! A put changes the row of its bytes, and a deletion locks that row before it looks for other uses. So of a put and a
+//! deletion that meet in PostgreSQL, the later one sees what the earlier one did. Times are in milliseconds since 1970, by the
+//! clock of the database.
 
-mod statements;
-
-use crate::engine::{Engine, Failure, Row, Tx, values};
+use crate::engine::{Failure, Sql, Tx, sql, values};
 use crate::store::Store;
 use lango_core::{AttachmentStore, BoxFuture, StoreError, Text, UserId};
 use sha2::{Digest as _, Sha256};
-use statements::{
-    BYTES, DELETE_PUT, DELETE_REFERENCE, DELETE_UNUSED, EXPIRED_PUTS, LOCK_BYTES, PUT, RECORD_PUT,
-    REFERENCES,
-};
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The most bytes that one attachment may have.
 pub const LARGEST_ATTACHMENT: usize = 10 << 20;
 
-/// How long bytes are kept that no event refers to, in milliseconds.
-const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
+/// How long bytes are kept that no event refers to.
+pub(crate) const LIFETIME_OF_PUT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many expired puts one put deletes.
 const EXPIRED_AT_ONCE: usize = 4;
 
 /// How many references one step of deleting a session deletes. Each may free the largest attachment.
 const REFERENCES_AT_ONCE: usize = 4;
-
-impl AttachmentStore for Store {
-    fn put<'a>(
-        &'a self,
-        user: &'a UserId,
-        bytes: Arc<[u8]>,
-    ) -> BoxFuture<'a, Result<Text, StoreError>> {
-        Box::pin(async move {
-            let digest = admit(user, &bytes).await?;
-            let given = (user.clone(), digest.clone(), bytes);
-            let put = self.engine.write_one(given, |tx, (user, digest, bytes)| {
-                Box::pin(async move {
-                    tx.execute(PUT, values![user, digest, bytes]).await?;
-                    if tx.is_sqlite() {
-                        tx.execute(RECORD_PUT, values![user, digest]).await?;
-                    }
-                    Ok(())
-                })
-            });
-            put.await?;
-            // The bytes are stored. If this fails, a later put does it.
-            let _ = delete_expired(&self.engine).await;
-            Ok(digest)
-        })
-    }
-
-    fn read<'a>(
-        &'a self,
-        user: &'a UserId,
-        digest: &'a str,
-    ) -> BoxFuture<'a, Result<Option<Arc<[u8]>>, StoreError>> {
-        let given = (user.clone(), Text::from(digest));
-        self.engine.read(given, |tx, (user, digest)| {
-            Box::pin(async move {
-                tx.query_opt(BYTES, values![user, digest], |row| row.get(0))
-                    .await
-            })
-        })
-    }
-}
-
-/// A put that no event referred to in time.
-struct ExpiredPut {
-    user: Text,
-    digest: Text,
-    time: i64,
-}
-
-fn expired_put(row: Row<'_>) -> Result<ExpiredPut, Failure> {
-    Ok(ExpiredPut {
-        user: row.get(0)?,
-        digest: row.get(1)?,
-        time: row.get(2)?,
-    })
-}
-
-/// Deletes some puts that no event referred to in time, and the bytes that are not used otherwise. Returns how many.
-pub(crate) async fn delete_expired(engine: &Engine) -> Result<usize, StoreError> {
-    let expired = engine.read((), |tx, ()| {
-        Box::pin(async move {
-            let values = values![LIFETIME_MS, EXPIRED_AT_ONCE];
-            tx.query(EXPIRED_PUTS, values, expired_put).await
-        })
-    });
-    let expired = expired.await?;
-    let count = expired.len();
-    for put in expired {
-        let deleted = engine.write_twice(put, |tx, ExpiredPut { user, digest, time }| {
-            Box::pin(async move {
-                lock_bytes(tx, user, digest).await?;
-                tx.overwrite_deleted(true)?;
-                tx.execute(DELETE_PUT, values![user, digest, time]).await?;
-                let deleted = delete_unused(tx, user, digest).await;
-                tx.overwrite_deleted(false)?;
-                deleted
-            })
-        });
-        deleted.await?;
-    }
-    Ok(count)
-}
-
-/// Deletes some references of a session, and the bytes that are not used any more. Returns whether there were any.
-pub(crate) async fn remove_some(
-    tx: &mut Tx<'_>,
-    user: &str,
-    session: &str,
-) -> Result<bool, Failure> {
-    let values = values![session, REFERENCES_AT_ONCE];
-    let digests: Vec<Text> = tx.query(REFERENCES, values, |row| row.get(0)).await?;
-    for digest in &digests {
-        lock_bytes(tx, user, digest).await?;
-        tx.execute(DELETE_REFERENCE, values![session, digest])
-            .await?;
-        delete_unused(tx, user, digest).await?;
-    }
-    Ok(!digests.is_empty())
-}
-
-/// Makes puts and other deletions of the same bytes wait until the transaction ends. What they did before is seen by the
-/// statements that follow.
-async fn lock_bytes(tx: &mut Tx<'_>, user: &str, digest: &str) -> Result<(), Failure> {
-    tx.query_opt(LOCK_BYTES, values![user, digest], |_| Ok(()))
-        .await?;
-    Ok(())
-}
-
-async fn delete_unused(tx: &mut Tx<'_>, user: &str, digest: &str) -> Result<(), Failure> {
-    tx.execute(DELETE_UNUSED, values![user, digest, LIFETIME_MS])
-        .await?;
-    Ok(())
-}
 
 /// Returns the digest that bytes are stored under: their SHA-256 in hexadecimal digits.
 pub fn digest_of(bytes: &[u8]) -> Text {
@@ -153,7 +40,7 @@ pub fn digest_of(bytes: &[u8]) -> Text {
 }
 
 /// Checks that bytes may be stored for a user, and computes their digest where it blocks no other future.
-async fn admit(user: &UserId, bytes: &Arc<[u8]>) -> Result<Text, StoreError> {
+pub(crate) async fn admit(user: &UserId, bytes: &Arc<[u8]>) -> Result<Text, StoreError> {
     let size = bytes.len();
     if size > LARGEST_ATTACHMENT {
         return Err(failed(format!(
@@ -177,4 +64,218 @@ async fn admit(user: &UserId, bytes: &Arc<[u8]>) -> Result<Text, StoreError> {
 
 fn failed(detail: String) -> StoreError {
     StoreError::Failed { detail }
+}
+
+impl AttachmentStore for Store {
+    fn put<'a>(
+        &'a self,
+        user: &'a UserId,
+        bytes: Arc<[u8]>,
+    ) -> BoxFuture<'a, Result<Text, StoreError>> {
+        Box::pin(async move {
+            let digest = admit(user, &bytes).await?;
+            let given = (user.clone(), digest.clone(), bytes);
+            let put = self.engine.write_one(given, |tx, (user, digest, bytes)| {
+                Box::pin(async move {
+                    tx.execute(PUT, values![user, digest, bytes]).await?;
+                    if tx.is_sqlite() {
+                        tx.execute(RECORD_PUT, values![user, digest]).await?;
+                    }
+                    Ok(())
+                })
+            });
+            put.await?;
+            // The bytes are stored. If this fails, a later put does it.
+            let _ = self.delete_expired_puts().await;
+            Ok(digest)
+        })
+    }
+
+    fn read<'a>(
+        &'a self,
+        user: &'a UserId,
+        digest: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Arc<[u8]>>, StoreError>> {
+        let given = (user.clone(), Text::from(digest));
+        self.engine.read(given, |tx, (user, digest)| {
+            Box::pin(async move {
+                tx.query_opt(BYTES, values![user, digest], |row| row.get(0))
+                    .await
+            })
+        })
+    }
+}
+
+impl Store {
+    /// Deletes some puts that no event referred to in time, and the bytes that are not used otherwise. Returns how many.
+    pub(crate) async fn delete_expired_puts(&self) -> Result<usize, StoreError> {
+        let expired = self.engine.read((), |tx, ()| {
+            Box::pin(async move {
+                let values = values![LIFETIME_MS, EXPIRED_AT_ONCE];
+                tx.query(EXPIRED_PUTS, values, |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                })
+                .await
+            })
+        });
+        let expired: Vec<(Text, Text, i64)> = expired.await?;
+        let count = expired.len();
+        for put in expired {
+            let deleted = self.engine.write_twice(put, |tx, (user, digest, time)| {
+                Box::pin(async move {
+                    tx.overwrite_deleted(true)?;
+                    let deleted = delete_put(tx, user, digest, *time).await;
+                    tx.overwrite_deleted(false)?;
+                    deleted
+                })
+            });
+            deleted.await?;
+        }
+        Ok(count)
+    }
+}
+
+async fn delete_put(tx: &mut Tx<'_>, user: &str, digest: &str, time: i64) -> Result<(), Failure> {
+    lock_bytes(tx, user, digest).await?;
+    tx.execute(DELETE_PUT, values![user, digest, time]).await?;
+    delete_unused(tx, user, digest).await
+}
+
+/// Deletes some references of a session, and the bytes that are not used any more. Returns whether there were any.
+pub(crate) async fn remove_references(
+    tx: &mut Tx<'_>,
+    user: &str,
+    session: &str,
+) -> Result<bool, Failure> {
+    let digests: Vec<Text> = tx
+        .query(REFERENCES, values![session, REFERENCES_AT_ONCE], |row| {
+            row.get(0)
+        })
+        .await?;
+    for digest in &digests {
+        lock_bytes(tx, user, digest).await?;
+        tx.execute(DELETE_REFERENCE, values![session, digest])
+            .await?;
+        delete_unused(tx, user, digest).await?;
+    }
+    Ok(!digests.is_empty())
+}
+
+/// Makes puts and other deletions of the same bytes wait until the transaction ends. What they did before is seen by the
+/// statements that follow.
+async fn lock_bytes(tx: &mut Tx<'_>, user: &str, digest: &str) -> Result<(), Failure> {
+    let values = values![user, digest];
+    tx.query_opt(LOCK_BYTES, values, |_| Ok(())).await.map(drop)
+}
+
+async fn delete_unused(tx: &mut Tx<'_>, user: &str, digest: &str) -> Result<(), Failure> {
+    let values = values![user, digest, LIFETIME_MS];
+    tx.execute(DELETE_UNUSED, values).await.map(drop)
+}
+
+const LIFETIME_MS: u64 = LIFETIME_OF_PUT.as_secs() * 1000;
+
+/// The present moment.
+macro_rules! now {
+    () => {
+        "/*sqlite unixepoch('subsec') * 1000*/ /*postgres (extract(epoch FROM clock_timestamp()) * 1000)::bigint*/"
+    };
+}
+
+/// Stores bytes, unless they are stored, and records a put at a time that no other put of the same bytes has. SQLite needs
+/// [`RECORD_PUT`] for the second part.
+const PUT: Sql = sql!(
+    sqlite: "INSERT INTO attachments (user, digest, bytes) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+    postgres: r#"WITH stored AS (
+        INSERT INTO attachments ("user", digest, bytes) VALUES ($1, $2, $3)
+            ON CONFLICT ("user", digest) DO UPDATE SET digest = excluded.digest
+        RETURNING "user", digest)
+     INSERT INTO attachment_puts ("user", digest, time)
+     SELECT "user", digest, greatest((extract(epoch FROM clock_timestamp()) * 1000)::bigint,
+                                     (SELECT max(time) + 1 FROM attachment_puts WHERE "user" = $1 AND digest = $2))
+       FROM stored
+         ON CONFLICT ("user", digest, time) DO NOTHING"#
+);
+
+const RECORD_PUT: Sql = sql!(
+    sqlite: "INSERT INTO attachment_puts (user, digest, time)
+     SELECT ?1, ?2, max(CAST(unixepoch('subsec') * 1000 AS INTEGER), coalesce(max(time) + 1, 0))
+       FROM attachment_puts WHERE user = ?1 AND digest = ?2",
+    postgres: ""
+);
+
+const BYTES: Sql = sql!(r#"SELECT bytes FROM attachments WHERE "user" = $1 AND digest = $2"#);
+
+/// The first bytes that a session refers to.
+const REFERENCES: Sql =
+    sql!("SELECT digest FROM attachment_references WHERE session = $1 ORDER BY digest LIMIT $2");
+const DELETE_REFERENCE: Sql =
+    sql!("DELETE FROM attachment_references WHERE session = $1 AND digest = $2");
+
+const LOCK_BYTES: Sql =
+    sql!(r#"SELECT 1 FROM attachments WHERE "user" = $1 AND digest = $2 /*postgres FOR UPDATE*/"#);
+
+/// Deletes bytes that no session refers to and that were not put within the last `$3` milliseconds.
+const DELETE_UNUSED: Sql = sql!(concat!(
+    r#"DELETE FROM attachments
+      WHERE "user" = $1 AND digest = $2
+        AND NOT EXISTS (SELECT 1 FROM attachment_references WHERE "user" = $1 AND digest = $2)
+        AND NOT EXISTS (SELECT 1 FROM attachment_puts WHERE "user" = $1 AND digest = $2
+                           AND time >= "#,
+    now!(),
+    " - $3::bigint)"
+));
+
+/// The oldest puts that are older than `$1` milliseconds.
+const EXPIRED_PUTS: Sql = sql!(concat!(
+    r#"SELECT "user", digest, time FROM attachment_puts WHERE time < (SELECT "#,
+    now!(),
+    " - $1::bigint) ORDER BY time LIMIT $2"
+));
+const DELETE_PUT: Sql =
+    sql!(r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time = $3"#);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::plans::{ManyRows, sqlite_plan};
+    use crate::log::statements::RARE_APPENDS;
+
+    /// Attachments of forty users, and puts that no event refers to.
+    const MORE: &str = r#"
+        INSERT INTO attachments SELECT 'u_' || n % 40, 'd_' || n, '' FROM generate_series(0, 7999) AS n;
+        INSERT INTO attachment_references SELECT 's_' || n % 2000 + 1, 'd_' || n, 'u_' || n % 40 FROM generate_series(0, 7999) AS n;
+        INSERT INTO attachment_puts SELECT 'u_' || n % 40, 'd_' || n, n FROM generate_series(0, 7999) AS n;
+        ANALYZE attachments, attachment_references, attachment_puts"#;
+
+    const ALL: [Sql; 8] = [
+        PUT,
+        BYTES,
+        REFERENCES,
+        DELETE_REFERENCE,
+        LOCK_BYTES,
+        DELETE_UNUSED,
+        EXPIRED_PUTS,
+        DELETE_PUT,
+    ];
+
+    #[tokio::test]
+    async fn no_statement_on_attachments_scans_a_table_or_sorts() {
+        let postgres = ManyRows::open(MORE).await;
+        let appends = RARE_APPENDS;
+        for statement in ALL.into_iter().chain(appends) {
+            let plan = postgres.plan(statement).await;
+            assert!(
+                !plan.contains("Seq Scan") && !plan.contains("Sort"),
+                "{plan}"
+            );
+        }
+        for statement in ALL.into_iter().chain([RECORD_PUT]) {
+            let plan = sqlite_plan(statement).replace("SCAN CONSTANT ROW", "");
+            assert!(
+                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
+                "{plan}"
+            );
+        }
+    }
 }

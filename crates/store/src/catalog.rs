@@ -1,8 +1,8 @@
 //! The list of sessions, for people.
 
 use crate::approvals;
+use crate::archive::is_hidden;
 use crate::engine::{Engine, Failure, Row, Sql, sql, values};
-use crate::log::statements::is_hidden;
 use crate::store::Store;
 use lango_core::{
     ApprovalId, Approvals, BoxFuture, SessionCatalog, SessionId, SessionSummary, StoreError,
@@ -112,9 +112,9 @@ pub(crate) const UNFINISHED: Sql = sql!(concat!(
                      WHERE approvals.session = turns.session AND approvals.turn = turns.turn
                        AND approvals.pattern IS NULL)
        FROM turns JOIN sessions ON sessions.id = turns.session
-      WHERE turns.finished = 0 AND turns.session > $1 AND $3::text IS NOT NULL AND NOT "#,
-    is_hidden!("sessions.\"user\""),
-    r#"/*postgres AND NOT EXISTS (SELECT FROM holds
+      WHERE turns.finished = 0 AND turns.session > $1 AND $3::text IS NOT NULL AND NOT ("#,
+    is_hidden!(),
+    r#") /*postgres AND NOT EXISTS (SELECT FROM holds
                          WHERE holds.session = turns.session AND holds.until > clock_timestamp()
                            AND holds.holder <> $3)*/
       ORDER BY turns.session LIMIT $2"#

@@ -1,11 +1,11 @@
 //! All that lango keeps, as one seam: whoever holds a database need not know which one it is.
 
-use crate::archive::Keeper;
+use crate::agent_memory::MemoryRows;
+use crate::archive::{SessionArchive, SessionImport, SessionRemoval};
 use crate::graph::GraphRows;
 use crate::library::LibraryRows;
-use crate::recollection::MemoryRows;
 use crate::store::Store;
-use crate::tables::Destination;
+use crate::tables::TransferTarget;
 use lango_core::{
     AgentName, AttachmentStore, BoxFuture, PaymentStore, SessionCatalog, SessionStore, StoreError,
     TaskStore, VaultStore, WebCache,
@@ -28,8 +28,10 @@ pub trait Database:
     + LibraryRows
     + GraphRows
     + MemoryRows
-    + Keeper
-    + Destination
+    + SessionArchive
+    + SessionImport
+    + SessionRemoval
+    + TransferTarget
 {
     /// Opens it now, if that has not happened yet: it is made if need be, and an older schema is brought up to date.
     fn ready(&self) -> Answer<'_, ()>;

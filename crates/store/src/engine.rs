@@ -1,9 +1,9 @@
-//! The two databases behind one face: statements, values, rows and transactions that every module of the store is written
-//! with once.
+//! SQLite and PostgreSQL behind one API: statements, values, rows and transactions, with which every module of the store is
+//! written once.
 //!
-//! Work is a function of a [`Tx`] and of what was given for it. SQLite runs it on the thread that writes, together with the
-//! work of others in one commit, or on a thread that reads. PostgreSQL runs it on a connection of its pool, again from the
-//! beginning when the server undid it or the connection was lost.
+//! Work is a function of a [`Tx`] and its arguments. SQLite runs it on the writer thread, in one commit with other queued work, or
+//! on a reader thread. PostgreSQL runs it on a pooled connection, and from the start again when the server rolled it back or the
+//! connection was lost.
 
 pub(crate) mod failure;
 #[cfg(test)]
@@ -19,7 +19,7 @@ pub(crate) use row::Row;
 pub(crate) use sql::{Sql, dialect, sql};
 pub(crate) use tx::Tx;
 pub(crate) use value::stored;
-pub(crate) use value::{ToValue, Value, values};
+pub(crate) use value::{ToValue, Value, bulk_row, values};
 
 use crate::database::Answer;
 use crate::postgres::PostgresEngine;
@@ -27,22 +27,22 @@ use crate::sqlite::SqliteEngine;
 use lango_core::{BoxFuture, StoreError};
 use std::sync::Arc;
 
-/// What is done with what was given for it. It may be done again from the beginning.
+/// Work on a transaction with its arguments. It may run more than once.
 pub(crate) type Work<A, T> =
     for<'t, 'c> fn(&'t mut Tx<'c>, &'t A) -> BoxFuture<'t, Result<T, Failure>>;
 
-/// How the statements of a piece of work belong together.
+/// The isolation of the statements of one piece of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// They read, each as of its own moment.
+    /// Reads, each statement on its own.
     Read,
-    /// They read, all as of one moment.
+    /// Reads of one snapshot.
     Snapshot,
-    /// They change something, all of it or nothing.
+    /// A transaction.
     Write,
-    /// The same for a change that does no harm when it is made twice.
+    /// A transaction that is harmless to run twice.
     WriteTwice,
-    /// Each of them changes something by itself in PostgreSQL, which saves two round trips.
+    /// Statements that PostgreSQL commits one by one, which saves two round trips.
     WriteOne,
     /// The same for the log of a session.
     Log(Durability),
@@ -57,7 +57,7 @@ pub(crate) enum Durability {
     Machine,
 }
 
-/// A database that was opened, or will be when it is first used.
+/// A database, which is opened when it is first used.
 #[derive(Clone)]
 pub(crate) enum Engine {
     Sqlite(Arc<SqliteEngine>),
@@ -65,7 +65,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// Reads with statements that each see their own moment. One round trip to PostgreSQL for each.
+    /// Reads without a common snapshot. Each statement is one round trip to PostgreSQL.
     pub(crate) fn read<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
     where
         A: Send + Sync + 'static,
@@ -74,7 +74,7 @@ impl Engine {
         self.run(Mode::Read, given, work)
     }
 
-    /// Reads with statements that all see one moment.
+    /// Reads one snapshot.
     pub(crate) fn snapshot<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
     where
         A: Send + Sync + 'static,
@@ -83,8 +83,8 @@ impl Engine {
         self.run(Mode::Snapshot, given, work)
     }
 
-    /// Changes something in a transaction. If the answer to PostgreSQL's commit is lost, that is
-    /// [`Unreachable`](lango_core::StoreError::Unreachable): nobody knows whether it was made.
+    /// Writes in a transaction. Fails with [`Unreachable`](lango_core::StoreError::Unreachable) if the reply to PostgreSQL's commit
+    /// is lost: whether it was committed is unknown.
     pub(crate) fn write<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
     where
         A: Send + Sync + 'static,
@@ -93,7 +93,7 @@ impl Engine {
         self.run(Mode::Write, given, work)
     }
 
-    /// Changes something in a transaction that may be made twice: it is, if the answer to PostgreSQL's commit is lost.
+    /// Writes in a transaction, which runs again if the reply to PostgreSQL's commit is lost.
     pub(crate) fn write_twice<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
     where
         A: Send + Sync + 'static,
@@ -102,8 +102,8 @@ impl Engine {
         self.run(Mode::WriteTwice, given, work)
     }
 
-    /// Changes something with one statement, or with several that each may stand alone; PostgreSQL gets no transaction for
-    /// it. The work is done again if an answer is lost, and can know: [`Tx::is_repeated`].
+    /// Writes with one statement, or with several that may be committed on their own: PostgreSQL runs no transaction. The work runs
+    /// again if a reply is lost, which [`Tx::is_repeated`] tells it.
     pub(crate) fn write_one<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
     where
         A: Send + Sync + 'static,
@@ -148,10 +148,10 @@ impl Engine {
         }
     }
 
-    /// Tells other replicas about something. It is a hint: where nobody can tell it nothing is amiss.
+    /// Notifies other replicas. This is a hint: a lost notification does no harm.
     pub(crate) fn notify(&self, channel: &'static str, subject: &str) {
         if let Self::Postgres(postgres) = self {
-            postgres.tell(channel, subject);
+            postgres.notify(channel, subject);
         }
     }
 }

@@ -1,31 +1,35 @@
-//! The words of the graph: facts about entities, where they came from and how long they hold.
+//! The knowledge graph: facts about entities, where they came from and how long they hold.
 //!
-//! A fact is a subject, a predicate and an object, such as `Ada -wrote-> Notes`. This says what can be asked and what
-//! comes back; [`GraphRows`] does it.
+//! A fact is a subject, a predicate and an object, such as `Ada -wrote-> Notes`. Names are stored once and facts refer to
+//! them by id, so that a million facts are a few small indices.
 
+mod forget;
 mod name;
+mod query;
+mod relate;
 mod rows;
+mod statements;
+mod traverse;
 mod walk;
 mod walker;
-mod word;
 
 pub use name::{Name, NameError};
 pub use rows::GraphRows;
-pub use walk::{Cuts, Direction, Step, Traversal, Walk, WalkLimits};
-pub(crate) use walker::{Edge, Share, Walked, Walker};
-pub(crate) use word::{MOST_NAMES, Word, in_turn};
+#[cfg(test)]
+pub(crate) use statements::EVERYDAY;
+pub use walk::{Direction, Step, Traversal, Truncation, Walk, WalkLimits};
 
 use lango_core::{Source, Timestamp};
 
-/// The most facts that one answer holds, whatever was asked for.
+/// The most facts in one answer, whatever limit was requested.
 pub const MOST_FACTS: usize = 1000;
 
-/// What a fact is about.
+/// An end of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
     /// Its name, as it was first written.
     pub name: Name,
-    /// What it is, such as `person`.
+    /// Its type, such as `person`.
     pub kind: Option<Name>,
 }
 
@@ -40,13 +44,13 @@ impl From<Name> for Entity {
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// Sure.
+    /// Certain.
     pub const FULL: Self = Self(1.0);
 
-    /// Not at all sure.
+    /// Not sure at all.
     pub const NONE: Self = Self(0.0);
 
-    /// Nothing unless it is a number from 0 to 1.
+    /// Returns nothing unless it is a number from 0 to 1.
     pub fn new(share: f64) -> Option<Self> {
         (0.0..=1.0).contains(&share).then_some(Self(share))
     }
@@ -57,39 +61,39 @@ impl Confidence {
     }
 }
 
-/// A fact to be kept.
+/// A fact to store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewFact {
-    /// Of what it tells. A type that is given replaces the one that is known.
+    /// A type that is given replaces the known one.
     pub subject: Entity,
-    /// What it tells.
+    /// Relates the subject to the object.
     pub predicate: Name,
-    /// The other end. A type that is given replaces the one that is known.
+    /// A type that is given replaces the known one.
     pub object: Entity,
-    /// Who says so.
+    /// Who asserts it.
     pub source: Source,
-    /// How sure they are.
+    /// How sure the source is.
     pub confidence: Confidence,
-    /// When it is kept.
+    /// When it is stored.
     pub created: Timestamp,
     /// Since when it holds.
     pub valid_from: Timestamp,
 }
 
-/// A fact that is kept.
+/// A stored fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// Of what it tells.
+    /// The entity it is about.
     pub subject: Entity,
-    /// What it tells.
+    /// Relates the subject to the object.
     pub predicate: Name,
     /// The other end.
     pub object: Entity,
-    /// Whose word is kept for it. If they are not trusted, neither are the names.
+    /// The best source that asserts it. If that is not trusted, neither are the names.
     pub source: Source,
-    /// How sure they are.
+    /// How sure the source is.
     pub confidence: Confidence,
-    /// When it was first kept.
+    /// When it was first stored.
     pub created: Timestamp,
     /// Since when it holds.
     pub valid_from: Timestamp,
@@ -100,88 +104,88 @@ pub struct Fact {
 /// The three names of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Triple {
-    /// Of what it tells.
+    /// The entity it is about.
     pub subject: Name,
-    /// What it tells.
+    /// Relates the subject to the object.
     pub predicate: Name,
     /// The other end.
     pub object: Name,
 }
 
-/// What keeping a fact changed.
+/// The result of storing a fact.
 ///
-/// One that holds already is not kept twice. It keeps the best word for it: a trusted source's before any other, then
-/// the surer one, then the newer one.
+/// A fact that holds already is not stored twice. It keeps its best source: a trusted one before any other, then the surer
+/// one, then the newer one.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Related {
+pub enum RelateOutcome {
     /// It was not known.
     New(Fact),
-    /// It was, and now has this source.
+    /// It was known, and now has this source.
     Confirmed(Fact),
-    /// It was, from a better source.
+    /// It was known from a better source.
     Known(Fact),
 }
 
-/// What ending a fact changed.
+/// The result of ending a fact.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ended {
+pub enum EndOutcome {
     /// It does not hold any more.
-    Over(Fact),
+    Ended(Fact),
     /// No such fact holds.
-    Unknown,
-    /// It is a trusted source's, and the one who would end it is not trusted.
+    NotFound,
+    /// A trusted source asserts it, and the caller is not trusted.
     Protected(Fact),
 }
 
-/// Which facts are looked for; whatever is bound must fit.
+/// Selects facts by any of their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FactQuery {
-    /// Of what they tell.
+    /// Any subject if not given.
     pub subject: Option<Name>,
-    /// What they tell.
+    /// Any predicate if not given.
     pub predicate: Option<Name>,
-    /// The other end.
+    /// Any object if not given.
     pub object: Option<Name>,
-    /// Of which time.
-    pub when: When,
+    /// Whether facts that ended count.
+    pub validity: Validity,
     /// How many at most, up to [`MOST_FACTS`].
     pub limit: usize,
 }
 
-/// Of which time facts are.
+/// Selects facts by whether they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum When {
-    /// They hold.
+pub enum Validity {
+    /// Facts that hold.
     #[default]
-    Now,
-    /// They hold or held; those that hold come first.
-    Ever,
+    Current,
+    /// Facts that hold, then those that ended.
+    Any,
 }
 
-/// Facts that were found.
+/// Facts that match a query.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
-    /// The facts, in an order that does not change by itself.
+pub struct FactPage {
+    /// In a stable order.
     pub facts: Vec<Fact>,
-    /// Whether there are more than were asked for.
+    /// Whether there are more than the limit.
     pub more: bool,
 }
 
-/// What can have a name.
+/// What a name can stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Noun {
+pub enum NameKind {
     /// A subject or an object.
     Entity,
     /// A predicate.
     Predicate,
 }
 
-/// How much a user's graph holds.
+/// The size of a user's graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GraphSize {
     /// Facts that hold.
     pub facts: u64,
-    /// Facts that held.
+    /// Facts that ended.
     pub ended: u64,
     /// Entities.
     pub entities: u64,

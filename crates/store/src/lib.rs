@@ -20,54 +20,46 @@
 //! # }
 //! ```
 
+mod agent_memory;
 mod approvals;
 pub mod archive;
 mod attachments;
 mod catalog;
 mod chain;
 mod database;
-#[allow(
-    dead_code,
-    reason = "modules that have not moved to it yet will use it"
-)]
 mod engine;
 pub mod graph;
 mod library;
-mod line;
 mod log;
-pub mod moving;
 mod payment;
 mod postgres;
 mod projection;
-mod recollection;
+mod queue;
 mod sqlite;
-#[allow(
-    dead_code,
-    reason = "modules that have not moved to it yet will use it"
-)]
 mod store;
 mod stored;
 pub mod tables;
 mod tasks;
 mod title;
-mod unported;
+pub mod transfer;
 mod vault;
 mod web_cache;
 
+pub use agent_memory::{
+    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep,
+    NewRecollection, NewSavedMemory, ParseMemoryIdError, PromptMemory, Recollection,
+    RecollectionOrder, SaveOutcome, SavedMemory, TurnRange, UnobservedTurn, Watermark,
+};
 pub use attachments::{LARGEST_ATTACHMENT, digest_of};
 pub use chain::Chain;
 pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;
 pub use library::{
-    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, LibraryRows,
-    NewChunk, NewDocument, Part, Piece, QueryWord, Ranked, Removal, Stored, VectorSearch, Wanted,
+    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, KnowledgeRow,
+    LearningRow, LibraryRows, NewChunk, NewDocument, QueryWord, Ranking, Removal, SearchHit,
+    VectorOutcome, VectorSearch,
 };
 pub use postgres::{PostgresOptions, without_password};
-pub use recollection::{
-    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep, NewRecollection,
-    NewSavedMemory, NotAMemoryId, Recollection, Saved, SavedMemory, ShownMemory, TurnsToRead,
-    UnobservedTurn, Watermark, Which,
-};
 pub use store::Store;
 pub use vault::MOST_VAULT_EVENTS;
 pub use web_cache::USER_CACHE_BYTES;

@@ -1,108 +1,104 @@
-//! What the library's rows hold, as values, and the seam to them. What is done with them is in `lango-knowledge`.
+//! The library: documents in chunks, their words and vectors, and what agents saved. `lango-knowledge` decides what to do
+//! with them.
 
-pub(crate) mod bm25;
+#![allow(
+    missing_docs,
+    reason = "most fields say what they are; the others have a comment"
+)]
+
+mod bm25;
+mod documents;
+mod entries;
+mod fold;
+mod lexical;
 pub(crate) mod nearest;
 mod rows;
+mod statements;
 pub(crate) mod vectors;
+
+pub(crate) use documents::{index_words, remove_document};
+#[cfg(test)]
+pub(crate) use {lexical::BY_WORDS, statements::ALL as STATEMENTS};
 
 pub use rows::LibraryRows;
 
 use lango_core::{EmbeddingMaker, SessionId, Source, Text, Timestamp};
 use std::sync::Arc;
 
-/// A collection's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CollectionId(pub(crate) i64);
 
-/// A collection.
+/// A collection. Its name is unique for its user and session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectionRow {
-    /// Its key.
     pub id: CollectionId,
-    /// Its name, unique for its user and session.
     pub name: Text,
-    /// The session that alone sees it, if it is not seen by all.
+    /// The only session that sees it; `None` if all do.
     pub session: Option<SessionId>,
-    /// How many chunks it holds.
+    /// The number of its chunks, of their words, and of the chunks that have a vector.
     pub chunks: u64,
-    /// How many words those have.
     pub words: u64,
-    /// How many of them have a vector.
     pub vectors: u64,
 }
 
-/// A document to be stored.
+/// A document to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewDocument {
-    /// Where.
     pub collection: CollectionId,
-    /// Where it came from; its name is unique within the collection.
+    /// Its name is unique within the collection.
     pub source: Source,
-    /// What it is called.
     pub title: Text,
-    /// The hash of the bytes it was read from.
+    /// The SHA-256 of the original bytes.
     pub hash: [u8; 32],
-    /// How many those are.
+    /// The number of the original bytes.
     pub size: u64,
-    /// When.
     pub added: Timestamp,
 }
 
-/// A part of a document that can be found by itself.
+/// A part of a document that searches find by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewChunk {
     /// The headings above it.
     pub heading: String,
-    /// Its text.
     pub text: String,
-    /// The line or page where it begins.
+    /// The line or page where it starts.
     pub position: u64,
-    /// How many words it counts for.
+    /// Its length for BM25.
     pub words: u64,
-    /// Its vector, of unit length or not; nothing if there is none yet.
+    /// Of any length; `None` if it is not embedded yet.
     pub vector: Option<Vec<f32>>,
 }
 
-/// As much of a document as is written at once.
+/// As much of a document as one transaction writes.
 #[derive(Debug, Clone)]
-pub struct Piece {
-    /// The document.
+pub struct DocumentPart {
     pub document: Arc<NewDocument>,
-    /// Which part of it.
-    pub part: Part,
-    /// Its chunks.
+    /// The number of chunks in earlier parts; 0 creates the document.
+    pub before: u64,
+    /// Whether the document is complete with this part.
+    pub is_last: bool,
     pub chunks: Vec<NewChunk>,
 }
 
-/// Which part of a document a piece is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Part {
-    /// How many chunks came before; with none, the document is made.
-    pub before: u64,
-    /// Whether the document is complete with it.
-    pub is_last: bool,
-}
-
-/// Whether vectors could be stored or compared.
+/// The result of an operation on vectors, which must all be from one embedding model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stored<T> {
-    /// Yes, with what came of it.
+pub enum VectorOutcome<T> {
     Done(T),
-    /// No, nothing was done: the vectors that are there were made by another.
+    /// Nothing was done: the stored vectors are from this other model.
     OtherMaker(EmbeddingMaker),
 }
 
 /// How the nearest vectors are found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VectorSearch {
-    /// By comparing all of them.
+    /// By a scan of all of them.
     Plain {
         /// Why, where the database could have an index.
         why: Option<String>,
     },
-    /// Through an index of the database's, where comparing all would take longer.
+    /// By an index of the database in large collections.
     Indexed {
-        /// What has it, such as `pgvector 0.8.5`.
+        /// Such as `pgvector 0.8.5`.
         by: String,
     },
 }
@@ -110,142 +106,114 @@ pub enum VectorSearch {
 /// A stored document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentRow {
-    /// Its key.
     pub id: i64,
     /// The name of its collection.
     pub collection: Text,
-    /// The session that alone sees it, if it is not seen by all.
+    /// The only session that sees it; `None` if all do.
     pub session: Option<SessionId>,
-    /// Where it came from.
     pub source: Source,
-    /// What it is called.
     pub title: Text,
-    /// The hash of the bytes it was read from.
     pub hash: Vec<u8>,
-    /// How many those are.
     pub size: u64,
-    /// When it was added.
     pub added: Timestamp,
-    /// Whether all of it was written.
+    /// Whether all parts of it were written.
     pub is_complete: bool,
-    /// How many chunks it has.
+    /// The number of its chunks.
     pub chunks: u64,
 }
 
-/// A chunk as a search gives it.
+/// A chunk that a search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// Its key.
+pub struct SearchHit {
     pub id: i64,
-    /// Its document's key.
     pub document: i64,
     /// The name of its collection.
     pub collection: Text,
-    /// Where it came from.
     pub source: Source,
-    /// What its document is called.
+    /// The title of its document.
     pub title: Text,
     /// The headings above it.
     pub heading: Text,
-    /// Its text.
     pub text: Text,
     /// Its number within the document.
     pub ordinal: u64,
-    /// The line or page where it begins.
+    /// The line or page where it starts.
     pub position: u64,
 }
 
-/// What is saved under a key.
+/// A version of what is saved under a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnowledgeRow {
-    /// The key.
     pub key: Text,
-    /// Counts from 1; given by the store.
+    /// Counts from 1; assigned by the store.
     pub version: u64,
-    /// What kind of thing it is.
     pub category: Text,
-    /// The thing.
     pub content: Text,
-    /// Words to find it by.
     pub tags: Vec<Text>,
-    /// Who says so.
     pub source: Source,
-    /// When.
     pub saved: Timestamp,
 }
 
-/// What went wrong once, and what helped.
+/// An error and its fix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearningRow {
-    /// When to think of it.
+    /// The situation in which it applies.
     pub trigger: Text,
-    /// What helps.
     pub fix: Text,
-    /// What the error looks like.
     pub error_pattern: Text,
     /// From 0 to 1.
     pub confidence: f64,
-    /// Who says so.
     pub source: Source,
-    /// When it was saved last.
     pub saved: Timestamp,
 }
 
-/// A word of a question, in any form that the index has terms for.
+/// A word of a query, in any form that the index has terms for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryWord {
-    /// The word.
     pub text: String,
-    /// How often the question has it; it counts that many times.
+    /// How often the query has it; it counts that many times.
     pub times: u32,
 }
 
 impl QueryWord {
-    /// A word that a question has so often.
     pub fn new(text: impl Into<String>, times: u32) -> Self {
-        Self {
-            text: text.into(),
-            times,
-        }
+        let text = text.into();
+        Self { text, times }
     }
 }
 
-/// What a search by words gave.
+/// The result of a search by words.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ranked {
+pub struct Ranking {
     /// Chunks and their scores, the best first.
     pub hits: Vec<(i64, f64)>,
-    /// How many of the words are in no chunk of any collection that was searched.
+    /// The number of words that no chunk of the searched collections has.
     pub unknown: usize,
-    /// How many words were left out because they are in too many chunks.
+    /// The number of words that were ignored because they are in too many chunks.
     pub left_out: usize,
 }
 
-/// How thoroughly something is removed. Either way nothing finds it any more.
+/// How thoroughly a document is removed. No search finds it in either case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// Its bytes stay in the file until something else takes their place.
+    /// Its bytes stay in the file until others overwrite them.
     Plain,
-    /// Its bytes are wiped from the file. A server reuses them in its own time, as with [`Self::Plain`].
+    /// SQLite overwrites its bytes. PostgreSQL treats this as [`Self::Plain`].
     Wiped,
 }
 
-/// Which documents of a user are meant.
+/// Selects documents of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Wanted {
-    /// Those of a collection, by name, with a name from `from` on and, if given, before `before`.
+pub enum DocumentFilter {
+    /// Those of a collection whose names are in a range, by name.
     Range {
-        /// The collection.
         collection: CollectionId,
-        /// The first name.
         from: String,
-        /// The name they come before; without one, all that follow.
+        /// Exclusive; `None` for no end.
         before: Option<String>,
-        /// How many.
         most: usize,
     },
-    /// Any with this name.
+    /// All with this name.
     Named(String),
-    /// The one with this key.
     Id(i64),
 }

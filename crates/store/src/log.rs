@@ -11,14 +11,13 @@ pub(crate) mod statements;
 
 pub(crate) use append::take_over;
 pub(crate) use ends::Ends;
-pub(crate) use history::exchange;
 
 use crate::approvals;
 use crate::archive::must_be_kept;
 use crate::engine::{
     Durability, Engine, Failure, Row, Sql, Tx, sql, stored as stored_number, values,
 };
-use crate::postgres::keeper::EVENTS as CHANNEL;
+use crate::postgres::renewer::EVENTS as CHANNEL;
 use crate::store::Store;
 use crate::stored::{self, EventColumns};
 use append::{Guard, NewEvents, append, not_found};
@@ -63,8 +62,8 @@ impl SessionStore for Store {
         let session = session.clone();
         Box::pin(async move {
             match &self.engine {
-                Engine::Sqlite(sqlite) => sqlite.hold(&session, patience).await,
-                Engine::Postgres(postgres) => postgres.hold(&session, patience).await,
+                Engine::Sqlite(sqlite) => sqlite.lock(&session, patience).await,
+                Engine::Postgres(postgres) => postgres.lease(&session, patience).await,
             }
         })
     }

@@ -1,49 +1,38 @@
-//! Sessions in a PostgreSQL database, for many copies of lango at once.
+//! What only PostgreSQL has: connections that may be lost, leases of sessions among replicas, and an index for vectors.
 //!
-//! Every statement is one round trip on one of a few connections. A session is held by a lease on the database's clock, with
-//! a number that only this hold has, and every append is conditional on it. A connection that breaks and a server that
-//! restarts are ridden out for a bounded time.
+//! Every statement is one round trip on one of a few connections. A session has an owner by a lease on the database's clock,
+//! with a fence that only this lease has, and every append is conditional on it. A lost connection and a restart of the server
+//! are retried for a bounded time.
 
+mod acquire;
 mod address;
-mod archive;
-mod asking;
 mod changes;
 mod database;
 pub(crate) mod failure;
-mod graph;
-mod hold;
-pub(crate) mod keeper;
 pub(crate) mod leases;
-mod library;
-mod memory;
 mod migrations;
 mod password;
-mod pgvector;
+pub(crate) mod pgvector;
 #[cfg(test)]
 mod plans;
-mod rows;
+pub(crate) mod renewer;
 pub(crate) mod statements;
-mod tables;
-mod text;
 mod tls;
 
-use crate::engine::{Mode, Tx, Work};
-use crate::library::nearest::BitsInMemory;
-use crate::tables::UseAs;
+use crate::engine::{Mode, Work, values};
+use crate::library::VectorSearch;
+use crate::tables::OpenMode;
+use acquire::SessionLeases;
 use address::Address;
 pub use address::without_password;
-use database::{Database, Purpose, TRY, Values};
-use failure::Failure;
-use hold::Holds;
-use keeper::Keeper;
-use lango_core::{AgentName, Hold, Patience, SessionId, StoreError};
-use leases::{Lease, Leases};
-use statements::holds::SUCCEEDED;
+use database::Database;
+use lango_core::{Hold, Patience, SessionId, StoreError};
+use leases::{Lease, LeaseTable};
+use renewer::LeaseRenewer;
+use statements::leases::SUCCEEDED;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
-use text::Words;
-use tokio_postgres::Row;
 
 /// What can be chosen about a store in PostgreSQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,10 +43,10 @@ pub struct PostgresOptions {
     /// How many connections there are at most, beside one for what other copies say.
     pub connections: usize,
     /// What it is opened for.
-    pub use_as: UseAs,
-    /// How many vectors a search reads the signs of that are not in memory, where an index of the database's could tell the
-    /// nearest instead; 64 times as many if nothing has changed since they were last searched, because they are kept.
-    pub signs_read: u64,
+    pub open_mode: OpenMode,
+    /// The number of vectors that are not in memory and that a search scans at most, where pgvector's index can be used
+    /// instead; 64 times as many if nothing has changed since the last search, because they stay in memory.
+    pub max_scanned_vectors: u64,
 }
 
 impl Default for PostgresOptions {
@@ -65,46 +54,31 @@ impl Default for PostgresOptions {
         Self {
             lease: Duration::from_secs(15),
             connections: 8,
-            use_as: UseAs::Store,
-            signs_read: 20_000,
+            open_mode: OpenMode::Normal,
+            max_scanned_vectors: 20_000,
         }
     }
 }
 
-/// Sessions in a PostgreSQL database.
-///
-/// Its futures need a tokio runtime. Dropping the store waits a moment for the database to hear of what was let go of.
+/// A PostgreSQL database. Dropping it waits a moment until the leases are released.
 pub(crate) struct PostgresEngine {
     database: Arc<Database>,
-    root_agent: AgentName,
-    /// The signs of vectors that were searched.
-    bits: Arc<BitsInMemory>,
-    holds: Holds,
+    leases: SessionLeases,
 }
 
 impl PostgresEngine {
     /// The database at an address, which is connected to, and made ready if need be, when it is first used.
-    pub fn with(
-        address: &str,
-        root_agent: AgentName,
-        options: PostgresOptions,
-        bits: Arc<BitsInMemory>,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn at(address: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
         let database = Database::at(address.clone(), options)?;
         let database = Arc::new(database);
-        let leases = Arc::new(Leases::new(new_name()?, options.lease));
-        let holds = Holds {
+        let table = Arc::new(LeaseTable::new(new_name()?, options.lease));
+        let leases = SessionLeases {
             database: Arc::clone(&database),
-            keeper: Keeper::new(leases, address),
-            lines: Arc::default(),
+            renewer: LeaseRenewer::new(table, address),
+            queues: Arc::default(),
         };
-        Ok(Self {
-            database,
-            root_agent,
-            bits,
-            holds,
-        })
+        Ok(Self { database, leases })
     }
 
     /// Connects and brings the schema up to date, if that has not happened yet.
@@ -112,94 +86,21 @@ impl PostgresEngine {
         self.database.open().await
     }
 
-    fn leases(&self) -> &Arc<Leases> {
-        &self.holds.keeper.leases
+    pub(crate) fn max_scanned_vectors(&self) -> u64 {
+        self.database.max_scanned_vectors
     }
 
-    /// Tells other copies about something. It is a hint, so where nobody can tell it nothing is amiss.
-    pub(crate) fn tell(&self, channel: &'static str, what: &str) {
-        if self.holds.keeper.start().is_ok() {
-            self.leases().tell(channel, what);
-        }
+    /// Creates the index of vectors; see [`pgvector`].
+    pub(crate) async fn index_vectors(&self) -> Result<VectorSearch, StoreError> {
+        self.database.open().await?;
+        let created = pgvector::create_index(&self.database).await;
+        created.map_err(|failure| self.database.error(failure))
     }
 
-    /// This replica's name among all.
-    pub(crate) fn replica(&self) -> &str {
-        &self.leases().holder
+    fn table(&self) -> &Arc<LeaseTable> {
+        &self.leases.renewer.leases
     }
 
-    /// Takes a session's lease.
-    pub(crate) async fn hold(
-        &self,
-        session: &SessionId,
-        patience: Patience,
-    ) -> Result<Hold, StoreError> {
-        self.holds.hold(session, patience).await
-    }
-
-    /// The lease that this replica has on a session, or had and did not give up.
-    pub(crate) fn lease_of(&self, session: &SessionId) -> Option<Arc<Lease>> {
-        self.leases().of(session)
-    }
-
-    /// Starts to renew leases and to notify other replicas, if that has not happened yet.
-    pub(crate) fn start(&self) -> Result<(), StoreError> {
-        self.holds.keeper.start()
-    }
-
-    /// Why nothing was stored under a lease: if it ran out because the database did not answer, that is the reason, unless
-    /// another replica has taken the session since.
-    pub(crate) async fn explain(&self, error: StoreError, lease: Option<&Lease>) -> StoreError {
-        let Some(lease) = lease.filter(|lease| lease.has_run_out()) else {
-            return error;
-        };
-        let detail = match &error {
-            StoreError::Unreachable { detail, .. } => detail.clone(),
-            StoreError::Lost { .. } => {
-                let values: Values<'_> = &[&Words(lease.session.as_str()), &lease.fence];
-                match self.database.query(SUCCEEDED, values).await {
-                    Ok(rows) if !rows.is_empty() => return error,
-                    Ok(_) => "there was no word from it for too long".to_owned(),
-                    Err(error) => return error,
-                }
-            }
-            _ => return error,
-        };
-        let (session, length) = (&lease.session, self.leases().length);
-        StoreError::Unreachable {
-            place: self.database.place().to_owned(),
-            detail: format!(
-                "{detail}; session `{session}` was not renewed for {length:?} and is not held here any more"
-            ),
-        }
-    }
-
-    /// The values of rows.
-    fn values<T>(
-        &self,
-        rows: &[Row],
-        value: impl Fn(&Row) -> Result<T, Failure>,
-    ) -> Result<Vec<T>, StoreError> {
-        let values = rows.iter().map(value).collect::<Result<_, _>>();
-        values.map_err(|failure| self.database.said(failure))
-    }
-}
-
-/// A name that no other copy has.
-fn new_name() -> Result<String, StoreError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed {
-        detail: format!("the system gives no random numbers: {error}"),
-    })?;
-    let mut name = String::with_capacity(32);
-    for byte in bytes {
-        // A string takes whatever is written.
-        let _ = write!(name, "{byte:02x}");
-    }
-    Ok(name)
-}
-
-impl PostgresEngine {
     /// Runs work on a connection, again if it has to be.
     pub(crate) async fn run<A, T>(
         &self,
@@ -211,30 +112,94 @@ impl PostgresEngine {
         A: Send + Sync + 'static,
         T: Send + 'static,
     {
-        let given = &Arc::new(given);
-        let purpose = match mode {
-            Mode::Read | Mode::WriteOne | Mode::Log(_) => {
-                let most = match mode {
-                    // Time is left for another try while a lease lasts.
-                    Mode::Log(_) => (self.leases().length / 3).max(Duration::from_secs(1)),
-                    _ => TRY,
-                };
-                let each = self.database.each(most, move |client, is_repeated| {
-                    let given = Arc::clone(given);
-                    Box::pin(
-                        async move { work(&mut Tx::client(client, is_repeated), &given).await },
-                    )
-                });
-                return each.await;
-            }
-            Mode::Snapshot => Purpose::Look,
-            Mode::Write => Purpose::Change,
-            Mode::WriteTwice => Purpose::RepeatableChange,
-        };
-        let transaction = self.database.transaction(purpose, move |transaction| {
-            let given = Arc::clone(given);
-            Box::pin(async move { work(&mut Tx::transaction(transaction), &given).await })
-        });
-        transaction.await
+        self.database.run(mode, given, work).await
     }
+
+    /// Notifies other replicas. It is a hint, which may be lost.
+    pub(crate) fn notify(&self, channel: &'static str, subject: &str) {
+        if self.start().is_ok() {
+            self.table().notify(channel, subject);
+        }
+    }
+
+    /// Returns the address of the database without its password.
+    pub(crate) fn shown_place(&self) -> String {
+        self.database.shown().to_owned()
+    }
+
+    /// Returns the fence of the lease that this replica has of a session.
+    pub(crate) fn fence_of(&self, session: &SessionId) -> Option<i64> {
+        self.table().of(session).map(|lease| lease.fence)
+    }
+
+    /// This replica's name among all.
+    pub(crate) fn replica(&self) -> &str {
+        &self.table().replica
+    }
+
+    /// Takes a session's lease.
+    pub(crate) async fn lease(
+        &self,
+        session: &SessionId,
+        patience: Patience,
+    ) -> Result<Hold, StoreError> {
+        self.leases.acquire(session, patience).await
+    }
+
+    /// The lease that this replica has on a session, or had and did not give up.
+    pub(crate) fn lease_of(&self, session: &SessionId) -> Option<Arc<Lease>> {
+        self.table().of(session)
+    }
+
+    /// Starts to renew leases and to notify other replicas, if that has not happened yet.
+    pub(crate) fn start(&self) -> Result<(), StoreError> {
+        self.leases.renewer.start()
+    }
+
+    /// Why nothing was stored under a lease: if it ran out because the database did not answer, that is the reason, unless
+    /// another replica has taken the session since.
+    pub(crate) async fn explain(&self, error: StoreError, lease: Option<&Lease>) -> StoreError {
+        let Some(lease) = lease.filter(|lease| lease.has_run_out()) else {
+            return error;
+        };
+        let detail = match &error {
+            StoreError::Unreachable { detail, .. } => detail.clone(),
+            StoreError::Lost { .. } => {
+                let given = (lease.session.clone(), lease.fence);
+                let succeeded = self.run(Mode::Read, given, |tx, (session, fence)| {
+                    Box::pin(async move {
+                        tx.query_opt(SUCCEEDED, values![session, fence], |_| Ok(()))
+                            .await
+                    })
+                });
+                match succeeded.await {
+                    Ok(Some(())) => return error,
+                    Ok(None) => "there was no word from it for too long".to_owned(),
+                    Err(error) => return error,
+                }
+            }
+            _ => return error,
+        };
+        let (session, length) = (&lease.session, self.table().length);
+        StoreError::Unreachable {
+            place: self.database.place().to_owned(),
+            detail: format!(
+                "{detail}; session `{session}` was not renewed for {length:?} and is not held here any more"
+            ),
+        }
+    }
+}
+
+/// A name that no other replica has.
+fn new_name() -> Result<String, StoreError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed {
+        detail: format!("the system gives no random numbers: {error}"),
+    })?;
+    let mut name = String::with_capacity(32);
+    for byte in bytes {
+        // A string takes whatever is written.
+        let _ = write!(name, "{byte:02x}");
+    }
+    Ok(name)
 }

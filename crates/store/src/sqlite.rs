@@ -5,36 +5,26 @@
 //! and see what was committed before they began. Several processes may use one file: each append is checked against
 //! the end of the log inside its transaction.
 
-pub(crate) mod archive;
 mod connection;
 pub(crate) mod failure;
-mod graph;
-mod hold;
 mod in_memory;
-mod library;
-mod memory;
-mod memory_changes;
-mod memory_rows;
-mod memory_statements;
+mod lock;
 mod migrations;
 mod place;
 mod read_only;
 mod readers;
-mod rows;
 #[cfg(test)]
 pub(crate) mod statements;
-mod tables;
 mod upkeep;
 mod writer;
 
 use crate::engine::{Durability, Failure, Mode, Tx, Work};
-use crate::library::nearest::BitsInMemory;
-use crate::line::Lines;
-use crate::tables::UseAs;
+use crate::queue::Queues;
+use crate::tables::OpenMode;
 use connection::execute;
 use futures_util::FutureExt as _;
 use in_memory::InMemory;
-use lango_core::{AgentName, Hold, Patience, SessionId, StoreError};
+use lango_core::{Hold, Patience, SessionId, StoreError};
 use readers::Readers;
 use rusqlite::Connection;
 use std::path::Path;
@@ -48,41 +38,32 @@ pub(crate) struct SqliteEngine {
     // The readers go first: the last connection to close is the one that can tidy up the write-ahead log.
     readers: Arc<Readers>,
     writer: Arc<Writer>,
-    /// The signs of vectors that were searched.
-    bits: Arc<BitsInMemory>,
-    /// Those of this process who want to hold a session.
-    lines: Arc<Lines>,
+    /// The waiters of this process.
+    queues: Arc<Queues>,
 }
 
 impl SqliteEngine {
     /// The database at this place, which is opened, and made if need be, when it is first used.
-    pub(crate) fn at(
-        use_as: UseAs,
-        path: &Path,
-        root_agent: AgentName,
-        bits: Arc<BitsInMemory>,
-    ) -> Result<Self, StoreError> {
+    pub(crate) fn at(open_mode: OpenMode, path: &Path) -> Result<Self, StoreError> {
         let path = place::absolute(path)?;
-        let writer = Arc::new(Writer::at(path.clone(), use_as));
+        let writer = Arc::new(Writer::at(path.clone(), open_mode));
         Ok(Self {
-            readers: Readers::new(path, root_agent, Arc::clone(&writer)),
+            readers: Readers::new(path, Arc::clone(&writer)),
             writer,
-            bits,
-            lines: Arc::default(),
+            queues: Arc::default(),
         })
     }
 }
 
 impl SqliteEngine {
     /// A database that ends with the process.
-    pub(crate) fn in_memory(root_agent: AgentName, bits: Arc<BitsInMemory>) -> Self {
+    pub(crate) fn in_memory() -> Self {
         let memory = Arc::<InMemory>::default();
         let writer = Arc::new(Writer::in_memory(Arc::clone(&memory)));
         Self {
-            readers: Readers::in_memory(memory, root_agent, Arc::clone(&writer)),
+            readers: Readers::in_memory(memory, Arc::clone(&writer)),
             writer,
-            bits,
-            lines: Arc::default(),
+            queues: Arc::default(),
         }
     }
 
@@ -100,7 +81,7 @@ impl SqliteEngine {
         match mode {
             Mode::Read => {
                 let read = move |connection: &mut Connection| now(connection, &given, work);
-                self.readers.read_on(read).await
+                self.readers.read(read).await
             }
             Mode::Snapshot => {
                 let read = move |connection: &mut Connection| {
@@ -109,7 +90,7 @@ impl SqliteEngine {
                     execute(connection, "COMMIT")?;
                     result
                 };
-                self.readers.read_on(read).await
+                self.readers.read(read).await
             }
             Mode::Write | Mode::WriteTwice | Mode::WriteOne | Mode::Log(_) => {
                 let durability = match mode {
@@ -117,7 +98,7 @@ impl SqliteEngine {
                     _ => Durability::Machine,
                 };
                 let change = move |connection: &mut Connection| now(connection, &given, work);
-                self.writer.change_on(durability, change).await
+                self.writer.change(durability, change).await
             }
         }
     }
@@ -135,15 +116,15 @@ impl SqliteEngine {
     }
 
     /// Locks a session for one turn at a time.
-    pub(crate) async fn hold(
+    pub(crate) async fn lock(
         &self,
         session: &SessionId,
         patience: Patience,
     ) -> Result<Hold, StoreError> {
         if self.writer.is_in_memory() {
-            return hold::hold_here(&self.lines, session, patience).await;
+            return lock::lock_here(&self.queues, session, patience).await;
         }
-        hold::hold(self.writer.path(), &self.lines, session, patience).await
+        lock::lock(self.writer.path(), &self.queues, session, patience).await
     }
 
     /// Opens it for reading; one that is where nobody can write is read as it is.

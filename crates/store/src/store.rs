@@ -2,11 +2,11 @@
 
 use crate::database::{Answer, Database};
 use crate::engine::Engine;
-use crate::library::nearest::BitsInMemory;
+use crate::library::nearest::BitsCache;
 use crate::log::Ends;
 use crate::postgres::{PostgresEngine, PostgresOptions};
 use crate::sqlite::SqliteEngine;
-use crate::tables::UseAs;
+use crate::tables::OpenMode;
 use futures_util::stream::{self, StreamExt as _};
 use lango_core::{AgentName, BoxStream, Change, Changes, SessionId, StoreError};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct Store {
     pub(crate) engine: Engine,
     /// The signs of vectors that were searched.
-    pub(crate) bits: Arc<BitsInMemory>,
+    pub(crate) bits: Arc<BitsCache>,
     /// The author of stored messages that are older than authors.
     pub(crate) root_agent: AgentName,
     /// Where logs are known to end.
@@ -29,13 +29,12 @@ pub struct Store {
 impl Store {
     /// A new database that ends with the store.
     pub fn in_memory() -> Self {
-        let bits: Arc<BitsInMemory> = Arc::default();
         // No message in it is older than authors.
         let root_agent = AgentName::from("root");
-        let engine = SqliteEngine::in_memory(root_agent.clone(), Arc::clone(&bits));
+        let engine = SqliteEngine::in_memory();
         Self {
             engine: Engine::Sqlite(Arc::new(engine)),
-            bits,
+            bits: Arc::default(),
             root_agent,
             ends: Ends::default(),
         }
@@ -46,7 +45,7 @@ impl Store {
     ///
     /// `root_agent` is the author of stored messages that have none because they are older than authors.
     pub fn sqlite(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
-        Self::sqlite_as(UseAs::Store, path.as_ref(), root_agent)
+        Self::sqlite_as(OpenMode::Normal, path.as_ref(), root_agent)
     }
 
     /// Opens a SQLite file now, or makes a new one that only its owner can read. Older schemas are brought up to date.
@@ -58,21 +57,23 @@ impl Store {
         Ok(store)
     }
 
-    /// A SQLite file to move something to, which may have begun. Any other way to open it refuses a database with a part
-    /// of something that was to be moved there.
-    pub fn sqlite_destination(
+    /// A SQLite file as the target of a transfer. The other constructors refuse the target of an unfinished transfer.
+    pub fn sqlite_transfer_target(
         path: impl AsRef<Path>,
         root_agent: AgentName,
     ) -> Result<Self, StoreError> {
-        Self::sqlite_as(UseAs::Destination, path.as_ref(), root_agent)
+        Self::sqlite_as(OpenMode::TransferTarget, path.as_ref(), root_agent)
     }
 
-    fn sqlite_as(use_as: UseAs, path: &Path, root_agent: AgentName) -> Result<Self, StoreError> {
-        let bits: Arc<BitsInMemory> = Arc::default();
-        let engine = SqliteEngine::at(use_as, path, root_agent.clone(), Arc::clone(&bits))?;
+    fn sqlite_as(
+        open_mode: OpenMode,
+        path: &Path,
+        root_agent: AgentName,
+    ) -> Result<Self, StoreError> {
+        let engine = SqliteEngine::at(open_mode, path)?;
         Ok(Self {
             engine: Engine::Sqlite(Arc::new(engine)),
-            bits,
+            bits: Arc::default(),
             root_agent,
             ends: Ends::default(),
         })
@@ -92,11 +93,10 @@ impl Store {
         root_agent: AgentName,
         options: PostgresOptions,
     ) -> Result<Self, StoreError> {
-        let bits: Arc<BitsInMemory> = Arc::default();
-        let engine = PostgresEngine::with(address, root_agent.clone(), options, Arc::clone(&bits))?;
+        let engine = PostgresEngine::at(address, options)?;
         Ok(Self {
             engine: Engine::Postgres(Arc::new(engine)),
-            bits,
+            bits: Arc::default(),
             root_agent,
             ends: Ends::default(),
         })

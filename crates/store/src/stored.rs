@@ -2,11 +2,13 @@
 //!
 //! Of the events of a look back only the words are taken out of the JSON; the rest is skipped.
 
+use crate::engine::{Failure, Row};
 use lango_core::{
     AgentName, Attachment, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId,
-    MessageOrigin, SessionId, StoreError, Text, Timestamp, Trust, TurnId,
+    MessageOrigin, SessionId, Source, StoreError, Text, Timestamp, Trust, TurnId,
 };
 use serde::Deserialize;
+use std::borrow::Cow;
 
 /// The author of a stored message: the one place that knows what an empty one means.
 ///
@@ -25,6 +27,23 @@ pub(crate) fn author(stored: &str, speaker: Speaker, root_agent: &AgentName) -> 
 pub(crate) enum Speaker {
     User,
     Agent,
+}
+
+/// A source: its name in one column, its trust in the next.
+pub(crate) fn source(row: Row<'_>, column: usize) -> Result<Source, Failure> {
+    Ok(Source {
+        name: row.get(column)?,
+        trust: trust(row, column + 1)?,
+    })
+}
+
+/// Trust that is stored as 0 or 1.
+pub(crate) fn trust(row: Row<'_>, column: usize) -> Result<Trust, Failure> {
+    Ok(if row.get(column)? {
+        Trust::Trusted
+    } else {
+        Trust::Untrusted
+    })
 }
 
 /// A row whose JSON is not what was once written.
@@ -117,6 +136,49 @@ struct Answer<'a> {
 struct Delegation {
     call: CallId,
     task: Text,
+}
+
+/// The exchange of a turn: its id, first sequence number, whether it is finished, the JSON of the question, the sequence
+/// number, author, frame and JSON of the answer, and the JSON of the delegation, from this column on.
+pub(crate) fn exchange_in(
+    row: Row<'_>,
+    column: usize,
+    session: &SessionId,
+    root_agent: &AgentName,
+) -> Result<Exchange, Failure> {
+    let (first_seq, seq): (u64, Option<u64>) = (row.get(column + 1)?, row.get(column + 4)?);
+    let text = |offset: usize, seq: u64| {
+        let text = row.get::<Option<Cow<'_, str>>>(column + offset);
+        text.map_err(|failure| failure.in_event(session, seq))
+    };
+    let answer_seq = seq.unwrap_or(first_seq);
+    let (turn, question, delegation) = (
+        text(0, first_seq)?,
+        text(3, first_seq)?,
+        text(8, first_seq)?,
+    );
+    let (author, frame, body) = (
+        text(5, answer_seq)?,
+        text(6, answer_seq)?,
+        text(7, answer_seq)?,
+    );
+    let answer = match (seq, &author, &frame, &body) {
+        (Some(seq), Some(author), Some(frame), Some(body)) => Some(AnswerColumns {
+            seq,
+            author,
+            frame,
+            body,
+        }),
+        _ => None,
+    };
+    let columns = ExchangeColumns {
+        turn: turn.as_deref().unwrap_or_default(),
+        first_seq,
+        question: question.as_deref(),
+        answer,
+        delegation: delegation.as_deref(),
+    };
+    Ok(exchange(&columns, session, root_agent)?)
 }
 
 /// An earlier turn as a later one sees it.

@@ -1,69 +1,69 @@
-//! Every table that lango keeps, as data, so that all of it can be moved from one database to another by the same few lines.
+//! Every table as data, so that the same code copies all of them from one database to another.
 //!
-//! What is not here is made anew where rows arrive: indices, among them that of the library's words, and the numbers that
-//! tables give their next rows.
+//! Indices, the library's full-text index among them, are not copied but built in the target.
 
-mod copied;
+#![allow(missing_docs, reason = "the names say it")]
+
+mod copy;
+mod digest;
 mod list;
 
-use crate::archive::Archive;
-pub use copied::Copied;
-use lango_core::{BoxFuture, StoreError};
+use crate::archive::SessionArchive;
+use crate::database::Answer;
+pub(crate) use copy::checkpoint;
+pub use digest::RowDigest;
+use lango_core::StoreError;
 pub use list::{CACHES, TABLES};
 use serde_json::Value;
 
-/// What a column holds, the same in every database.
+/// The type of a column, the same in every database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Text.
+pub enum ColumnType {
     Text,
-    /// A whole number, or a truth as 0 or 1.
+    /// Also booleans, as 0 and 1.
     Integer,
-    /// A number.
     Real,
-    /// Bytes.
     Bytes,
 }
 
 /// A table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Table {
-    /// Its name.
     pub name: &'static str,
     /// How many of its columns, the first ones, are the key.
     pub key: usize,
-    /// All of them.
-    pub columns: &'static [(&'static str, Kind)],
-    /// In which order its rows can arrive.
-    pub order: Order,
+    pub columns: &'static [(&'static str, ColumnType)],
+    /// The order in which its rows can be inserted.
+    pub order: RowOrder,
+}
+
+impl Table {
+    /// Returns whether the database numbers the rows.
+    fn is_numbered(&self) -> bool {
+        self.key == 1 && self.columns.first() == Some(&("id", ColumnType::Integer))
+    }
 }
 
 /// The order of a table's rows by their keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
-    /// The least first.
+pub enum RowOrder {
     Ascending,
-    /// The greatest first: rows name others that came after them.
+    /// Rows refer to later ones.
     Descending,
 }
 
-/// What is in a column of a row.
+/// The value of a column of a row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cell {
-    /// Nothing.
     Null,
-    /// Text.
     Text(String),
-    /// A whole number.
     Integer(i64),
-    /// A number.
     Real(f64),
-    /// Bytes.
     Bytes(Vec<u8>),
 }
 
 impl Cell {
-    /// About how many bytes it takes.
+    /// Returns about how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
@@ -72,126 +72,112 @@ impl Cell {
         }
     }
 
-    /// A key as a text that a destination can keep. Keys are texts and whole numbers.
+    /// Encodes a key, which has texts and integers, for a checkpoint.
     pub(crate) fn write_key(key: &[Self]) -> Result<String, StoreError> {
         let value = |cell: &Self| match cell {
             Self::Text(text) => Ok(Value::from(text.as_str())),
             Self::Integer(number) => Ok(Value::from(*number)),
-            other => Err(no_key(&format!("{other:?}"))),
+            other => Err(not_a_key(&format!("{other:?}"))),
         };
         let values: Vec<Value> = key.iter().map(value).collect::<Result<_, _>>()?;
         Ok(Value::Array(values).to_string())
     }
 
-    /// The key of such a text.
-    pub(crate) fn read_key(text: &str) -> Result<Cells, StoreError> {
-        let values: Vec<Value> = serde_json::from_str(text).map_err(|_| no_key(text))?;
+    pub(crate) fn read_key(text: &str) -> Result<TableRow, StoreError> {
+        let values: Vec<Value> = serde_json::from_str(text).map_err(|_| not_a_key(text))?;
         let cell = |value: Value| match value {
             Value::String(text) => Ok(Self::Text(text)),
-            Value::Number(number) => number.as_i64().map(Self::Integer).ok_or(no_key(text)),
-            _ => Err(no_key(text)),
+            Value::Number(number) => number.as_i64().map(Self::Integer).ok_or(not_a_key(text)),
+            _ => Err(not_a_key(text)),
         };
         values.into_iter().map(cell).collect()
     }
 }
 
-fn no_key(found: &str) -> StoreError {
+fn not_a_key(text: &str) -> StoreError {
     StoreError::Failed {
-        detail: format!("`{found}` is no key of a row"),
+        detail: format!("`{text}` is not the key of a row"),
     }
 }
 
 /// A row, in the order of its table's columns.
-pub type Cells = Vec<Cell>;
+pub type TableRow = Vec<Cell>;
 
-/// How many rows are read and written at once.
+/// The most rows that are read and written at once.
 pub const ROWS_AT_ONCE: usize = 500;
 
-/// A database whose tables can be read as they are.
-pub trait Tables: Archive {
-    /// Where it is, without secrets.
+/// A database whose tables can be copied.
+pub trait TransferSource: SessionArchive {
+    /// Returns where it is, without secrets.
     fn place(&self) -> String;
 
-    /// How many rows a table has.
-    fn count_rows(&self, table: &'static Table) -> BoxFuture<'_, Result<u64, StoreError>>;
+    fn count_rows(&self, table: &'static Table) -> Answer<'_, u64>;
 
-    /// Rows of a table in its order, after a key. There may be fewer than were asked for where they are large, but one at
-    /// least as long as there is one.
-    fn page(
+    /// Reads rows of a table in its order, after a key. A page of large rows has fewer than `limit`, but at least one if
+    /// there is one.
+    fn table_page(
         &self,
         table: &'static Table,
-        after: Option<Cells>,
+        after: Option<TableRow>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Cells>, StoreError>>;
+    ) -> Answer<'_, Vec<TableRow>>;
 
-    /// The rows with these keys; nothing for those that are not there.
-    fn rows_of(
-        &self,
-        table: &'static Table,
-        keys: Vec<Cells>,
-    ) -> BoxFuture<'_, Result<Vec<Option<Cells>>, StoreError>>;
+    /// Returns the last id that a table gave a row, for tables that never reuse one.
+    fn last_row_id(&self, table: &'static Table) -> Answer<'_, Option<i64>>;
 
-    /// The last number that a table gave a row by itself, for tables that never give one twice.
-    fn last_number(&self, table: &'static Table) -> BoxFuture<'_, Result<Option<i64>, StoreError>>;
-
-    /// How many sessions somebody holds at this moment.
-    fn held(&self) -> BoxFuture<'_, Result<usize, StoreError>>;
+    /// Counts the sessions that a process has locked or leased.
+    fn count_leases(&self) -> Answer<'_, usize>;
 }
 
-/// How far a move is: which table is next, and the key of the last row of it that arrived.
+/// How far a transfer is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
-    /// Where everything comes from.
+pub struct TransferCheckpoint {
+    /// The place of the source.
     pub source: String,
-    /// The table, by its place in [`TABLES`].
+    /// The index in [`TABLES`] of the table that is copied.
     pub table: usize,
-    /// The key; none before the first row.
-    pub after: Option<Cells>,
+    /// The key of the last row that was copied.
+    pub after: Option<TableRow>,
     /// What was copied of each table up to this one.
-    pub copied: Vec<Copied>,
+    pub copied: Vec<RowDigest>,
 }
 
 /// What a database is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum UseAs {
-    /// To be used: one with a part of something that was to be moved there is refused.
+pub enum OpenMode {
+    /// Refuses the target of an unfinished transfer.
     #[default]
-    Store,
-    /// To move something there, which may have begun.
-    Destination,
+    Normal,
+    TransferTarget,
 }
 
-impl Mark {
-    /// Why a database with such a mark is not to be used yet, `place` being what errors call it and `target` what a move
-    /// does.
+impl TransferCheckpoint {
+    /// Returns the error of opening a database with this checkpoint. `place` names it in errors, `target` in the command.
     pub(crate) fn refusal(&self, place: String, target: &str) -> StoreError {
         let detail = format!(
-            "a move from {} into it is not done; go on with: lango store move '{}' '{target}'",
+            "a move from {} into it is not finished; resume it with: lango store move '{}' '{target}'",
             self.source, self.source
         );
         StoreError::Unreadable { place, detail }
     }
 }
 
-/// A database that everything is moved to. It keeps how far the move is itself, in the same transactions.
-pub trait Destination: Tables {
-    /// The move that is under way, if there is one.
-    fn mark(&self) -> BoxFuture<'_, Result<Option<Mark>, StoreError>>;
+/// A database that everything is moved to. It stores the checkpoint in the transactions that insert rows.
+pub trait TransferTarget: TransferSource {
+    /// Reads the checkpoint of an unfinished transfer.
+    fn checkpoint(&self) -> Answer<'_, Option<TransferCheckpoint>>;
 
-    /// Adds rows to a table and notes how far it is now, together.
-    fn arrive(
+    /// Inserts rows into a table and stores the checkpoint, in one transaction.
+    fn insert_rows(
         &self,
         table: &'static Table,
-        rows: Vec<Cells>,
-        mark: Mark,
-    ) -> BoxFuture<'_, Result<(), StoreError>>;
+        rows: Vec<TableRow>,
+        checkpoint: TransferCheckpoint,
+    ) -> Answer<'_, ()>;
 
-    /// Sees to it that no table gives a number again that was given: at least these, and none that a row has.
-    fn go_on_from(
-        &self,
-        numbers: Vec<(&'static Table, i64)>,
-    ) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Makes the next ids of tables greater than these and than the ids of all rows.
+    fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Answer<'_, ()>;
 
-    /// Nothing is under way any more.
-    fn arrived(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Removes the checkpoint.
+    fn finish_transfer(&self) -> Answer<'_, ()>;
 }

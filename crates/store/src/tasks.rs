@@ -1,7 +1,7 @@
 //! Tasks of servers: stored whole, found by user, conversation, state and time.
 
 use crate::engine::{Failure, Row, Sql, Tx, Value, sql, values};
-use crate::postgres::keeper::TASKS;
+use crate::postgres::renewer::TASKS;
 use crate::store::Store;
 use lango_core::{
     BoxFuture, Opened, Put, RunningTask, StoreError, TaskPage, TaskQuery, TaskRecord, TaskStore,

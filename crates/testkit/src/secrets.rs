@@ -7,6 +7,7 @@ use lango_secrets::{
 };
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A source whose secrets all have one value.
 #[derive(Debug, Default)]
@@ -140,6 +141,10 @@ impl SecretSource for MemorySecrets {
             Err(SecretError::NotBound { name })
         };
         Box::pin(std::future::ready(result))
+    }
+
+    fn load_masks<'a>(&'a self, _: &'a UserId, _: Duration) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
     }
 
     fn log_blocked<'a>(

@@ -22,9 +22,9 @@ use sha3::Keccak256;
 pub(crate) enum HashAlgorithm {
     Sha256,
     Sha512,
-    /// BLAKE2b with 512 bits.
+    // BLAKE2b with 512 bits. A doc comment would split the schema, and hide the names from errors.
     Blake2b,
-    /// Keccak-256, as Ethereum uses it.
+    // Keccak-256, as Ethereum uses it.
     Keccak256,
 }
 

@@ -143,6 +143,12 @@ pub enum VaultError {
         /// The secret.
         name: String,
     },
+    /// The value has a zero byte, which neither a variable, a header nor an argument of a tool can carry.
+    #[error("the value of `{name}` has a zero byte, so no program, header or tool can be given it")]
+    UnfitForBinding {
+        /// The secret.
+        name: String,
+    },
     /// Keys stay inside lango: they cannot be bound, and no value replaces them.
     #[error(
         "`{name}` is a key ({kind}) that stays inside lango: it is neither sent anywhere nor replaced; delete it with `lango secrets rm {name}` if nothing needs it"
@@ -193,7 +199,7 @@ pub enum VaultError {
         id: u16,
     },
     /// Removing this method would leave the vault without an unlock method.
-    #[error("this is the only way to unlock the vault")]
+    #[error("this would leave no way to unlock the vault: one unlock method must remain")]
     LastMethod,
     /// The passphrases or keys of these methods are needed but were not provided.
     #[error("nothing that was given fits {}", list_methods(missing))]

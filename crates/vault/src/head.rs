@@ -128,6 +128,13 @@ fn authenticated(owner: &UserId, body: &[u8]) -> Vec<u8> {
     bytes.into_bytes()
 }
 
+/// A vault at one revision. Every change raises the revision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VaultVersion {
+    id: [u8; 16],
+    revision: u64,
+}
+
 /// A vault as read from the store, not yet authenticated.
 #[derive(Debug, Clone)]
 pub struct SealedVault {
@@ -203,6 +210,14 @@ impl SealedVault {
         self.head.vault.id
     }
 
+    /// Returns the version, unauthenticated.
+    pub fn version(&self) -> VaultVersion {
+        VaultVersion {
+            id: self.head.vault.id,
+            revision: self.head.revision,
+        }
+    }
+
     /// Returns the unlock methods, unauthenticated.
     pub fn methods(&self) -> &[UnlockMethod] {
         &self.head.methods
@@ -257,6 +272,22 @@ impl SealedVault {
                 }
             }
             Ok(None)
+        })
+        .await
+    }
+
+    /// Returns whether a secret unlocks this method.
+    pub async fn fits(&self, id: u16, secret: UnlockSecret) -> Result<bool, VaultError> {
+        let vault = self.head.vault.clone();
+        let methods = self.head.methods.iter().filter(|method| method.id == id);
+        let methods: Vec<UnlockMethod> = methods.cloned().collect();
+        in_background(move || {
+            for method in &methods {
+                if method.unlock(&vault, &secret)?.is_some() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
         })
         .await
     }

@@ -53,7 +53,7 @@ mod vault;
 pub use audit::AuditAction;
 pub use binding_draft::{BindingDraft, DraftError, bind_command};
 pub use error::{VaultError, date, date_and_time, list_methods};
-pub use head::SealedVault;
+pub use head::{SealedVault, VaultVersion};
 pub use key::Key;
 pub use lango_secrets::{MOST_SECRET_BYTES, SecretName, SecretValue};
 pub use manifest::{Entry, MOST_SECRETS, SecretKind};

@@ -163,6 +163,19 @@ impl OpenVault {
         self.value_in(&head, &records, name)
     }
 
+    /// Returns all values that are no keys, expired ones included, for masks. Leaves out records that cannot be opened.
+    pub async fn values_to_mask(&self) -> Result<Vec<(SecretName, SecretValue)>, VaultError> {
+        let (head, records) = self.read(RecordSelection::All).await?;
+        let entries = head.entries.values().filter(|entry| !entry.kind.is_key());
+        let values = entries.filter_map(|entry| {
+            let record = Head::record(entry, &records).ok()?;
+            let value =
+                envelope::open(&self.keys.wrapping, &head.vault, entry, &record.envelope).ok()?;
+            Some((entry.name.clone(), value))
+        });
+        Ok(values.collect())
+    }
+
     /// Records in the audit log that the value of a secret was used.
     pub async fn log_value(&self, name: &SecretName) -> Result<(), VaultError> {
         self.vault.log(AuditAction::Used, name.text()).await
@@ -199,7 +212,7 @@ impl OpenVault {
             let old = head.entries.get(name);
             check_existing(old, existing)?;
             if let Some(old) = old {
-                bind::check_headers(name, &old.bindings, &new.value)?;
+                bind::check_value(name, &old.bindings, &new.value)?;
             }
             if old.is_none() && head.entries.len() >= MOST_SECRETS {
                 let (most, things) = (MOST_SECRETS, "secrets");

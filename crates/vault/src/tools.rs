@@ -41,6 +41,9 @@ pub trait VaultProvider: Send + Sync {
     /// Returns the user's vault. Fails with the next step if there is none, or if nothing but a prompt unlocks it.
     fn open<'a>(&'a self, user: &'a UserId) -> BoxFuture<'a, Result<Arc<OpenVault>, SecretError>>;
 
+    /// Tells the user that a call could not be done because the vault does not open.
+    fn report(&self, problem: &str);
+
     /// Returns whether a person can type a passphrase or a value after allowing a call.
     fn can_prompt(&self) -> bool;
 
@@ -245,8 +248,11 @@ async fn opened(
     provider: &Arc<dyn VaultProvider>,
     caller: &Caller,
 ) -> Result<OpenVault, ToolError> {
-    let open = provider.open(&caller.user).await;
-    let open = open.map_err(|error| ToolError::trusted(error.to_string()))?;
+    let open = provider.open(&caller.user).await.map_err(|error| {
+        let problem = error.to_string();
+        provider.report(&problem);
+        ToolError::trusted(problem)
+    })?;
     Ok(open.acting_as(agent_actor(caller)))
 }
 

@@ -59,6 +59,7 @@ pub enum SecretsCommand {
         /// The secret.
         name: String,
         /// The number of the binding, as `describe` shows it. Without one you are asked, if there are several.
+        #[arg(value_parser = parse_number)]
         number: Option<usize>,
         /// Remove all of them.
         #[arg(long, conflicts_with = "number")]
@@ -73,7 +74,7 @@ pub enum SecretsCommand {
         #[arg(long)]
         master: bool,
         /// With --master: remove this unlock method instead. May be repeated.
-        #[arg(long, value_name = "ID", requires = "master")]
+        #[arg(long, value_name = "ID", requires = "master", conflicts_with = "name")]
         without: Vec<u16>,
         /// How long the new value is used: a time such as 90d, the last day (UTC) such as 2027-01-31, or never to expire. If
         /// nothing is said it lives as long as the value before did.
@@ -161,7 +162,7 @@ pub struct BindArguments {
 /// Which unlock methods to add.
 #[derive(Debug, Args)]
 pub struct MethodArguments {
-    /// A passphrase that you type, or that LANGO_VAULT_PASSPHRASE has.
+    /// A passphrase: typed, or of LANGO_VAULT_PASSPHRASE for a new vault and of LANGO_NEW_VAULT_PASSPHRASE for one that exists.
     #[arg(long)]
     pub passphrase: bool,
 
@@ -193,6 +194,14 @@ pub enum MethodsCommand {
         #[arg(long)]
         yes: bool,
     },
+}
+
+/// Parses the number of a binding.
+fn parse_number(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok();
+    number.ok_or_else(|| {
+        "it is not the number of a binding; `lango secrets describe` shows them".to_owned()
+    })
 }
 
 /// Parses the number of entries to show.

@@ -14,12 +14,12 @@ pub use export::export;
 pub use import::import;
 use lango_core::{SessionId, StoreError, UserId};
 use lango_store::Database;
-use lango_store::archive::{self, Archive};
+use lango_store::archive::{self, SessionArchive};
 use std::sync::Arc;
 
 impl App {
     /// The store for something that must be there already.
-    pub(crate) fn past_keeper(&self) -> Result<Arc<dyn Database>, Failure> {
+    pub(crate) fn existing_store(&self) -> Result<Arc<dyn Database>, Failure> {
         match &self.loaded.settings.session.store {
             StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
                 let message = format!("nothing is stored yet: there is no `{}`", path.display());
@@ -33,7 +33,7 @@ impl App {
 
 /// Checks logs; says of each how many events it has, or where it is damaged.
 pub async fn verify(app: &App, arguments: VerifyArguments) -> Result<Exit, Failure> {
-    let store = app.past_keeper()?;
+    let store = app.existing_store()?;
     let mut ids = Ids::of(app, &arguments.which).await?;
     let mut ticker = Ticker::new();
     let (mut whole, mut damaged) = (0, 0);
@@ -105,7 +105,7 @@ impl Ids {
         Ok(ids)
     }
 
-    async fn next(&mut self, store: &dyn Archive) -> Result<Option<SessionId>, StoreError> {
+    async fn next(&mut self, store: &dyn SessionArchive) -> Result<Option<SessionId>, StoreError> {
         loop {
             if let Some(id) = self.page.next() {
                 self.after = Some(id.clone());
@@ -114,7 +114,7 @@ impl Ids {
             let Some(user) = self.users.first() else {
                 return Ok(None);
             };
-            let page = store.ids(user, self.after.as_ref(), PAGE).await?;
+            let page = store.session_ids(user, self.after.as_ref(), PAGE).await?;
             if page.is_empty() {
                 self.users.remove(0);
                 self.after = None;

@@ -8,6 +8,7 @@ use crate::config::StoreLocation;
 use crate::egress;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
+use crate::payment::PaymentHealth;
 use crate::redact::redact;
 use crate::screen::{self, Layout};
 use crate::web;
@@ -205,17 +206,23 @@ async fn examine_store(app: &App) -> Finding {
 
 /// Whether agents can pay, by asking the chain.
 async fn examine_payments(app: &App) -> Finding {
-    let (is_well, detail) = app.payments.describe().await;
+    let (health, detail) = app.payments.describe().await;
+    let mark = match health {
+        PaymentHealth::Well => Mark::Well,
+        PaymentHealth::Absent => Mark::Absent,
+        PaymentHealth::Locked => Mark::Warning,
+        PaymentHealth::Faulty => Mark::Faulty,
+    };
     Finding {
         name: "payments",
-        mark: is_well.map_or(Mark::Absent, Mark::of),
+        mark,
         detail,
     }
 }
 
 /// How a server finds the nearest vectors.
 async fn examine_vectors(app: &App) -> Finding {
-    let found = match app.past_keeper() {
+    let found = match app.existing_store() {
         Ok(store) => store.vector_search().await.map_err(Failure::from),
         Err(failure) => Err(failure),
     };

@@ -5,7 +5,7 @@ use crate::args::{PaymentsCommand, WalletCommand};
 use crate::exit::{Exit, Failure};
 use crate::payment::{PaymentStatus, Source, StoredWallet, correct_endpoint, set_rpc_url};
 use crate::screen::{self, Layout};
-use crate::vault::typed_value;
+use crate::vault::typed;
 use chrono::DateTime;
 use lango_core::{Payment, PaymentAccount, PaymentQuery};
 use lango_payment::{
@@ -122,8 +122,10 @@ async fn reconcile(payments: &Payments, as_json: bool) -> Result<(), Failure> {
 async fn wallet(config: Vec<String>, command: WalletCommand) -> Result<(), Failure> {
     match command {
         WalletCommand::Create { name, json } => {
+            refuse_value(&name, &[], "payments wallet import")?;
             let random = Key::random()?;
-            store(config, &name, &KeyBytes::new(*random.expose()), json).await
+            let secrets = Secrets::load(config, VaultOwner::User)?;
+            store(&secrets, &name, &KeyBytes::new(*random.expose()), json).await
         }
         WalletCommand::Import { name, json, extra } => {
             refuse_value(&name, &extra, "payments wallet import")?;
@@ -154,30 +156,35 @@ async fn address(config: Vec<String>, as_json: bool) -> Result<(), Failure> {
 
 async fn import(config: Vec<String>, name: &str, as_json: bool) -> Result<(), Failure> {
     let name_of_secret = SecretName::new(name)?;
-    let value = match piped_value("payments wallet import")? {
+    let secrets = Secrets::load(config, VaultOwner::User)?;
+    let value = match piped_value("payments wallet import", &name_of_secret)? {
         Some(value) => value,
-        None => typed_value(&name_of_secret).await?,
+        None => typed(&secrets.access.silence(), "private key").await?,
     };
-    let key = parse_key(value.expose_text().unwrap_or_default()).map_err(|_| {
-        let message = "this is not the private key of a wallet: it has 64 hexadecimal digits, with or without `0x`";
+    let text = value.expose_text().unwrap_or_default();
+    let key = parse_key(text).map_err(|_| {
+        let message = if SecretName::looks_like_value(text) {
+            "this is not the private key of a wallet: the number is 0, or too large for a key"
+        } else {
+            "this is not the private key of a wallet: one has 64 hexadecimal digits, with or without `0x`"
+        };
         Failure::new(Exit::Config, message).next(format!(
             "export the private key of the account from your wallet (neither its address nor the seed phrase), and run \
              `lango payments wallet import {name}` again"
         ))
     })?;
-    store(config, name, &key, as_json).await
+    store(&secrets, name, &key, as_json).await
 }
 
 /// Stores a key under a name that is free: a key that is replaced takes what its wallet has along.
 async fn store(
-    config: Vec<String>,
+    secrets: &Secrets,
     name: &str,
     key: &KeyBytes,
     as_json: bool,
 ) -> Result<(), Failure> {
     let address = address_of(key)?.to_string();
     let name = SecretName::new(name)?;
-    let secrets = Secrets::load(config, VaultOwner::User)?;
     let open = secrets.open_or_create().await?;
     let entries = open.entries().await?;
     if entries.iter().any(|entry| entry.name == name) {

@@ -8,7 +8,8 @@ use crate::app::App;
 use crate::screen::{self, count};
 use lango_core::{Clock, Patience, StoreError, Timestamp, UserId};
 use lango_engine::SystemClock;
-use lango_store::archive::{Expired, Keeper, remove};
+use lango_store::Database;
+use lango_store::archive::{ExpiredPage, remove_hidden};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,7 +80,7 @@ pub fn retain(app: &App) -> Retaining {
 /// Removes what these users have not used since, in steps so small that turns do not wait; and what was left half removed or
 /// half imported by a process that died.
 pub async fn expire(
-    store: &dyn Keeper,
+    store: &dyn Database,
     users: &[UserId],
     before: Timestamp,
 ) -> Result<Gone, StoreError> {
@@ -88,11 +89,11 @@ pub async fn expire(
         remove_remains(store, user).await?;
         let mut skip = 0;
         loop {
-            let page = Expired {
+            let page = ExpiredPage {
                 skip,
                 limit: AT_ONCE,
             };
-            let expired = store.expired(user, before, page).await?;
+            let expired = store.expired_sessions(user, before, page).await?;
             if expired.is_empty() {
                 break;
             }
@@ -105,8 +106,8 @@ pub async fn expire(
                     }
                     held => held?,
                 };
-                if store.hide(id, Some(before)).await? {
-                    remove(store, id).await?;
+                if store.hide_session(id, Some(before)).await? {
+                    remove_hidden(store, id).await?;
                     gone.sessions += 1;
                 } else {
                     // Somebody used it, or was faster.
@@ -115,7 +116,7 @@ pub async fn expire(
             }
         }
         loop {
-            match store.remove_tasks(user, before, AT_ONCE).await? {
+            match store.remove_old_tasks(user, before, AT_ONCE).await? {
                 0 => break,
                 removed => gone.tasks += removed,
             }
@@ -124,17 +125,17 @@ pub async fn expire(
     Ok(gone)
 }
 
-async fn remove_remains(store: &dyn Keeper, user: &UserId) -> Result<(), StoreError> {
+async fn remove_remains(store: &dyn Database, user: &UserId) -> Result<(), StoreError> {
     let mut after = None;
     loop {
-        let remains = store.hidden(user, after.as_ref(), AT_ONCE).await?;
+        let remains = store.hidden_sessions(user, after.as_ref(), AT_ONCE).await?;
         for id in &remains {
             match store.hold(id, Patience::Refuse).await {
                 // Somebody is at it: it comes or goes.
                 Err(StoreError::Busy { .. }) => {}
                 held => {
                     let _held = held?;
-                    remove(store, id).await?;
+                    remove_hidden(store, id).await?;
                 }
             }
         }

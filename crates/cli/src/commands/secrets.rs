@@ -4,6 +4,7 @@
 mod bind;
 mod expiry;
 mod import;
+mod master;
 mod methods;
 mod programs;
 mod show;
@@ -17,13 +18,14 @@ use crate::roster::Roster;
 use crate::screen;
 use crate::sessions::Kept;
 use crate::signals::StopSignals;
+use crate::token;
 use crate::vault::{self, Asking, VaultAccess};
 use expiry::Expiry;
 use lango_core::{AgentName, RecordSelection};
 use lango_engine::Tree;
 use lango_vault::{
     Entry, MethodKind, NewSecret, OpenVault, SealedVault, SecretKind, SecretName, SecretValue,
-    UnlockMethod, UnlockSecret, date_and_time,
+    date_and_time,
 };
 use std::ffi::OsString;
 use std::io::{BufRead, IsTerminal, Write};
@@ -43,7 +45,7 @@ pub(super) struct Secrets {
     flags: Vec<String>,
     loaded: Loaded,
     surroundings: Surroundings,
-    access: VaultAccess,
+    pub(super) access: VaultAccess,
     kept: Kept,
 }
 
@@ -55,7 +57,7 @@ impl Secrets {
         let root = roster.topology.as_ref();
         let root = root.map_or(Tree::SINGLE, |topology| topology.root.as_str());
         let kept = Kept::of(&loaded.settings.session, AgentName::from(root))?;
-        let access = VaultAccess::new(&loaded, &surroundings, &kept);
+        let access = VaultAccess::new(&loaded, &surroundings, &kept).silent_between_prompts();
         let access = match owner {
             VaultOwner::User => access,
             VaultOwner::Server => access.for_user(loaded.settings.server.user.clone()),
@@ -135,7 +137,7 @@ async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure
             master: true,
             without,
             ..
-        } => rotate_master(secrets, &without).await?,
+        } => master::rotate(secrets, &without).await?,
         SecretsCommand::Rotate { .. } => {
             let message = "name the secret that gets a new value, or say `--master` for a new master key of the vault";
             return Err(Failure::new(Exit::Usage, message).next(
@@ -153,20 +155,21 @@ async fn run(secrets: &Secrets, command: SecretsCommand) -> Result<Exit, Failure
     Ok(Exit::Ok)
 }
 
-/// Refuses a value on the command line, without repeating it.
+/// Refuses a value on the command line, also in the place of the name, without repeating it.
 pub(super) fn refuse_value(name: &str, extra: &[OsString], command: &str) -> Result<(), Failure> {
-    if extra.is_empty() {
+    let is_value = SecretName::looks_like_value(name);
+    if extra.is_empty() && !is_value {
         return Ok(());
     }
     let message = "the value of a secret is never an argument: other users of this machine can read command lines, and \
                    your shell stores them";
     let next = match SecretName::new(name) {
-        Ok(name) => format!(
-            "run `lango {command} {name}` and type it, or pipe it in; if it was a real one, replace it where it is from"
-        ),
-        Err(_) => format!("run `lango {command} NAME` and type it, or pipe it in"),
+        Ok(name) if !is_value => format!("lango {command} {name}"),
+        _ => format!("lango {command} NAME"),
     };
-    Err(Failure::new(Exit::Usage, message).next(next))
+    Err(Failure::new(Exit::Usage, message).next(format!(
+        "run `{next}` and type it, or pipe it in; if it was a real one, replace it where it is from"
+    )))
 }
 
 async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(), Failure> {
@@ -175,19 +178,11 @@ async fn set(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<(),
         .map(Expiry::read)
         .transpose()?
         .unwrap_or(Expiry::Never);
-    let piped = piped_value("secrets set")?;
+    let piped = piped_value("secrets set", &name)?;
     let open = secrets.open_or_create().await?;
     let old = find(&open, &name).await?;
-    let entry = store(&open, &name, piped, expiry).await?;
-    if let Some(before) = old.and_then(|old| old.expires)
-        && entry.expires.is_none()
-    {
-        screen::say(&format!(
-            "{name} does not expire any more; the value before would have on {}. `{} rotate` keeps the lifetime",
-            date_and_time(before),
-            secrets.access.command()
-        ));
-    }
+    let entry = store(secrets, &open, &name, piped, expiry).await?;
+    say_lost_expiry(secrets, old.as_ref(), &entry);
     Ok(())
 }
 
@@ -219,7 +214,7 @@ async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<
     let expiry = expires.map(Expiry::read).transpose()?;
     // Without a vault there is nothing to replace, whatever the value is.
     secrets.access.sealed().await?;
-    let piped = piped_value("secrets rotate")?;
+    let piped = piped_value("secrets rotate", &name)?;
     let open = secrets.access.open(Asking::Allowed).await?;
     let old = find(&open, &name).await?;
     let old = old.ok_or_else(|| lango_vault::VaultError::NotFound {
@@ -227,7 +222,7 @@ async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<
     })?;
     let is_kept = expiry.is_none() && old.expires.is_some();
     let expiry = expiry.unwrap_or_else(|| Expiry::like(&old));
-    let entry = store(&open, &name, piped, expiry).await?;
+    let entry = store(secrets, &open, &name, piped, expiry).await?;
     if let Some(at) = entry.expires.filter(|_| is_kept) {
         screen::say(&format!(
             "it expires on {}, after the same time as the value before; `--expires` sets another time, `--expires never` none",
@@ -238,6 +233,7 @@ async fn rotate(secrets: &Secrets, name: &str, expires: Option<&str>) -> Result<
 }
 
 async fn store(
+    secrets: &Secrets,
     open: &OpenVault,
     name: &SecretName,
     piped: Option<SecretValue>,
@@ -248,42 +244,97 @@ async fn store(
             vault::warn_if_short(name, &value);
             value
         }
-        None => vault::typed_value(name).await?,
+        None => vault::typed_value(&secrets.access.silence(), name).await?,
     };
+    check_token(name, &value)?;
     let secret = NewSecret {
         expires: expiry.time(),
         ..NewSecret::new(value)
     };
     let entry = open.set(name, secret).await?;
+    print_stored(&entry)?;
+    Ok(entry)
+}
+
+fn print_stored(entry: &Entry) -> Result<(), Failure> {
+    let name = &entry.name;
     screen::print(&match entry.version {
         1 => format!("stored {name}"),
         version => format!("stored {name} (version {version}; the value before is gone)"),
     })?;
-    Ok(entry)
+    Ok(())
+}
+
+/// Says that a new value has no expiry although the one before had.
+fn say_lost_expiry(secrets: &Secrets, old: Option<&Entry>, new: &Entry) {
+    if let Some(before) = old.and_then(|old| old.expires)
+        && new.expires.is_none()
+    {
+        screen::say(&format!(
+            "{} does not expire any more; the value before would have on {}. `{} rotate` keeps the lifetime",
+            new.name,
+            date_and_time(before),
+            secrets.access.command()
+        ));
+    }
 }
 
 /// Returns the value on standard input, if that is no terminal. It is read before the vault is touched, so that nothing
 /// is made for an empty one.
-pub(super) fn piped_value(command: &str) -> Result<Option<SecretValue>, Failure> {
+pub(super) fn piped_value(
+    command: &str,
+    name: &SecretName,
+) -> Result<Option<SecretValue>, Failure> {
     if std::io::stdin().is_terminal() {
         return Ok(None);
     }
     let value = vault::read_piped()?;
     if value.is_empty() {
         let message = "standard input is empty, so there is no value to store";
-        return Err(Failure::new(Exit::Usage, message)
-            .next(format!("pass show NAME | lango {command} NAME")));
+        return Err(Failure::new(Exit::Usage, message).next(format!(
+            "for example: `pass show {name} | lango {command} {name}`"
+        )));
     }
+    check_token(name, &value)?;
     Ok(Some(value))
 }
 
-/// Asks a question with yes and no at the terminal. Returns the failure if there is none to ask at, or if the answer is no.
-pub(super) async fn confirm(question: &str, refusal: Failure) -> Result<(), Failure> {
+/// Fails for a token of the server that the server would not accept.
+fn check_token(name: &SecretName, value: &SecretValue) -> Result<(), Failure> {
+    if name.as_str() == vault::SERVER_TOKEN {
+        token::check(value.expose_text().unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// Asks a question with yes and no at the terminal, and says if nothing is changed. Fails with `refusal` if there is no
+/// terminal.
+pub(super) async fn confirm(
+    secrets: &Secrets,
+    question: &str,
+    refusal: Failure,
+) -> Result<bool, Failure> {
+    let answer = read_answer(secrets, &format!("{question} [y/N] "), refusal).await?;
+    let is_confirmed = matches!(answer.as_str(), "y" | "yes");
+    if !is_confirmed {
+        screen::say("nothing was changed");
+    }
+    Ok(is_confirmed)
+}
+
+/// Reads the answer to a question at the terminal, in lower case. Fails with `refusal` if there is no terminal.
+pub(super) async fn read_answer(
+    secrets: &Secrets,
+    question: &str,
+    refusal: Failure,
+) -> Result<String, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(refusal);
     }
+    // A prompt for the passphrase may have come before.
+    secrets.access.silence().end();
     let mut out = std::io::stderr();
-    write!(out, "{} [y/N] ", sanitize(question))?;
+    write!(out, "{}", sanitize(question))?;
     out.flush()?;
     let reading = tokio::task::spawn_blocking(|| {
         let mut answer = String::new();
@@ -292,41 +343,7 @@ pub(super) async fn confirm(question: &str, refusal: Failure) -> Result<(), Fail
     });
     let mut signals = StopSignals::listen()?;
     let answer = signals.guard(async { Ok(reading.await.map_err(std::io::Error::other)??) });
-    let answer = answer.await?;
-    match answer.trim().to_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Failure::new(Exit::Interrupted, "nothing was changed")),
-    }
-}
-
-async fn rotate_master(secrets: &Secrets, without: &[u16]) -> Result<(), Failure> {
-    let access = &secrets.access;
-    let open = access.open(Asking::Allowed).await?;
-    let sealed = access.sealed().await?;
-    let mut problems = Vec::new();
-    let mut given = access.stored_secrets(&sealed, &mut problems);
-    let mut in_environment = None;
-    if let Some(passphrase) = access.environment_passphrase() {
-        in_environment = sealed.method_of(passphrase.duplicate()).await?;
-        given.push(passphrase);
-    }
-    let is_asked = |method: &&UnlockMethod| {
-        let is_left_out = without.contains(&method.id) || in_environment == Some(method.id);
-        method.kind() == MethodKind::Passphrase && !is_left_out
-    };
-    for method in sealed.methods().iter().filter(is_asked) {
-        if vault::can_ask() {
-            let (name, id) = (access.name(), method.id);
-            let question = format!("passphrase of the {name}, unlock method {id}: ");
-            let typed = vault::read_hidden(&question).await?;
-            given.push(UnlockSecret::Passphrase(typed));
-        }
-    }
-    problems.iter().for_each(|problem| screen::say(problem));
-    open.rotate_master(given, without).await?;
-    access.forget(&sealed);
-    screen::print("the master key was replaced; the vault is locked")?;
-    Ok(())
+    Ok(answer.await?.trim().to_lowercase())
 }
 
 async fn unlock(secrets: &Secrets) -> Result<(), Failure> {

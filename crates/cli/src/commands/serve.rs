@@ -117,13 +117,8 @@ async fn locked_vaults(app: &App) -> Vec<String> {
         lines.push(match app.vaults.locked_vault(&user).await {
             Ok(None) => continue,
             Ok(Some(locked)) => {
-                let problems = locked.problems.iter();
-                let problems: String = problems.map(|problem| format!(" ({problem})")).collect();
-                format!(
-                    "vault   the {} is locked{problems}: {effects} until then; to unlock it: {}",
-                    locked.name(),
-                    locked.next_step()
-                )
+                let (status, next) = (locked.status(), locked.next_step());
+                format!("vault   {status}; {effects} until it is unlocked: {next}")
             }
             Err(failure) => format!("vault   {}: {effects}", failure.message()),
         });
@@ -189,7 +184,9 @@ impl Token {
         Ok(match in_vault {
             Some(text) => Self {
                 text,
-                place: format!("in the vault, as {SERVER_TOKEN}"),
+                place: format!(
+                    "in the vault, as {SERVER_TOKEN}; `lango secrets rotate {SERVER_TOKEN}` sets one that you know"
+                ),
             },
             None => Self {
                 text: server_token(&file)?,

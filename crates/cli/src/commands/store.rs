@@ -7,7 +7,7 @@ use crate::args::StoreCommand;
 use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker};
-use lango_store::archive::Wiped;
+use lango_store::archive::WipeOutcome;
 use lango_store::{Store, VectorSearch};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,7 @@ pub async fn store(config: Vec<String>, command: StoreCommand) -> Result<Exit, F
 
 /// The file of session.store, which must be there.
 fn file(app: &App) -> Result<Store, Failure> {
-    app.past_keeper()?;
+    app.existing_store()?;
     match &app.loaded.settings.session.store {
         StoreLocation::Sqlite(path) => Ok(Store::sqlite(path, app.tree.root.name.clone())?),
         place @ StoreLocation::Postgres(_) => {
@@ -37,15 +37,15 @@ fn file(app: &App) -> Result<Store, Failure> {
 }
 
 async fn compact(app: &App) -> Result<(), Failure> {
-    let store = app.past_keeper()?;
-    screen::print(match store.wipe().await? {
-        Wiped::Clean => {
+    let store = app.existing_store()?;
+    screen::print(match store.wipe_deleted().await? {
+        WipeOutcome::Clean => {
             "the database was written anew; nothing of what was deleted is left in its file"
         }
-        Wiped::InUse => {
+        WipeOutcome::InUse => {
             "somebody is at work in the database, so that bytes of what was deleted may be left; run it again when nobody is"
         }
-        Wiped::LeftToServer => {
+        WipeOutcome::LeftToServer => {
             "the database's server was told to take back the space of what was deleted"
         }
     })?;

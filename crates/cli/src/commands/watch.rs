@@ -2,7 +2,7 @@
 //! answer is asked for until the turn ends or has to wait.
 
 use super::ask::{Asker, Reply};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::vault::UserVaults;
 use lango_core::{Answer, AnsweredBy, ApprovalId, UserInput, Waiting};
 use lango_engine::{Conversation, RunnerError, Shown, Stop, TurnEnd};
@@ -68,8 +68,12 @@ pub async fn watch(
                     denied.extend(waiting.first().cloned());
                 }
                 let request = waiting[0].request.id.clone();
-                let answer = prepare(conversation, place, &request, answer).await?;
-                Go::Answer(request, answer, by)
+                match prepare(conversation, place, &request, answer).await {
+                    Ok(answer) => Go::Answer(request, answer, by),
+                    // Ctrl-C at a prompt stops the turn, as it does while the turn runs.
+                    Err(failure) if failure.exit == Exit::Interrupted => Go::Stop,
+                    Err(failure) => return Err(failure),
+                }
             }
         };
         end = go(conversation, next, &mut show).await?;

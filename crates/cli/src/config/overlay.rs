@@ -15,7 +15,9 @@ use super::problem::{Problem, Problems};
 use super::quote;
 use super::setting::{Base, Expected};
 use super::settings::Settings;
-use super::surroundings::{SERVER_VAULT_PASSPHRASE, Surroundings, VAULT_PASSPHRASE};
+use super::surroundings::{
+    NEW_VAULT_PASSPHRASE, SERVER_VAULT_PASSPHRASE, Surroundings, VAULT_PASSPHRASE,
+};
 use crate::redact::redact_value;
 use crate::text_file;
 
@@ -23,7 +25,12 @@ use crate::text_file;
 const PREFIX: &str = "LANGO_";
 
 /// Variables that are ours but set no key.
-const NOT_KEYS: [&str; 3] = ["LANGO_HOME", VAULT_PASSPHRASE, SERVER_VAULT_PASSPHRASE];
+const NOT_KEYS: [&str; 4] = [
+    "LANGO_HOME",
+    VAULT_PASSPHRASE,
+    SERVER_VAULT_PASSPHRASE,
+    NEW_VAULT_PASSPHRASE,
+];
 
 /// The largest file that is read. Nobody writes a longer one by hand.
 const LARGEST_FILE_KIB: u64 = 64;

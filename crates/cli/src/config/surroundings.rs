@@ -41,6 +41,9 @@ pub const VAULT_PASSPHRASE: &str = "LANGO_VAULT_PASSPHRASE";
 /// The variable with the passphrase of the server's vault; [`VAULT_PASSPHRASE`] if it is not set.
 pub const SERVER_VAULT_PASSPHRASE: &str = "LANGO_SERVER_VAULT_PASSPHRASE";
 
+/// The variable with a passphrase that `lango secrets methods add --passphrase` adds.
+pub const NEW_VAULT_PASSPHRASE: &str = "LANGO_NEW_VAULT_PASSPHRASE";
+
 /// Everything outside of files that has a say.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
@@ -54,6 +57,8 @@ pub struct Surroundings {
     pub vault_passphrase: Option<Arc<SecretValue>>,
     /// The passphrase of the server's vault, if it has one of its own. It is not in `env` either.
     pub server_vault_passphrase: Option<Arc<SecretValue>>,
+    /// The passphrase to add to a vault. It is not in `env` either.
+    pub new_vault_passphrase: Option<Arc<SecretValue>>,
 }
 
 impl Surroundings {
@@ -70,12 +75,14 @@ impl Surroundings {
         };
         let vault_passphrase = take(VAULT_PASSPHRASE);
         let server_vault_passphrase = take(SERVER_VAULT_PASSPHRASE);
+        let new_vault_passphrase = take(NEW_VAULT_PASSPHRASE);
         Ok(Self {
             env,
             cwd,
             flags,
             vault_passphrase,
             server_vault_passphrase,
+            new_vault_passphrase,
         })
     }
 

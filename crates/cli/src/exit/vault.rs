@@ -68,7 +68,9 @@ pub(super) fn name_vault(error: &VaultError, vault: &str) -> Option<String> {
         VaultError::Changed { detail } => {
             format!("the {vault} was changed outside lango: {detail}")
         }
-        VaultError::LastMethod => format!("this is the only way to unlock the {vault}"),
+        VaultError::LastMethod => {
+            format!("this would leave no way to unlock the {vault}: one unlock method must remain")
+        }
         _ => return None,
     })
 }
@@ -130,18 +132,29 @@ impl From<VaultError> for Failure {
                 return Self::of(Exit::Failed, error, Some(&next));
             }
             VaultError::NotFound { .. } => (Exit::Usage, Some("`lango secrets list` shows them")),
-            VaultError::Expired { .. } => (
-                Exit::Config,
-                Some("`lango secrets rotate NAME` gives it a new value"),
+            VaultError::Expired { name, .. } => {
+                let next = format!("`lango secrets rotate {name}` gives it a new value");
+                return Self::of(Exit::Config, error, Some(&next));
+            }
+            VaultError::InvalidName(_) => (
+                Exit::Usage,
+                Some(
+                    "give a name such as OPENAI_API_KEY; `lango secrets list` shows those that exist",
+                ),
             ),
-            VaultError::InvalidName(_) => (Exit::Usage, Some("lango secrets set OPENAI_API_KEY")),
             VaultError::InvalidValue { .. } | VaultError::ShortPassphrase { .. } => {
                 (Exit::Usage, Some("nothing was changed; give another one"))
             }
-            VaultError::UnfitForHeader { .. } => (
+            VaultError::UnfitForHeader { name } => {
+                let next = format!(
+                    "store the value without line breaks, or let a program have it: `lango secrets bind {name} --program PROGRAM --env VARIABLE`"
+                );
+                return Self::of(Exit::Usage, error, Some(&next));
+            }
+            VaultError::UnfitForBinding { .. } => (
                 Exit::Usage,
                 Some(
-                    "store the value without line breaks, or let a program have it: `lango secrets bind NAME --program PROGRAM --env VARIABLE`",
+                    "store the value as text, for instance in base64, if what uses it can decode it",
                 ),
             ),
             VaultError::NotBound { .. }

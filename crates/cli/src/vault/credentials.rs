@@ -133,22 +133,23 @@ impl Credentials {
         self.look_up(setting).await.map(|_| ())
     }
 
-    /// Unlocks the vault while somebody can be asked. What fails here fails again where a secret is needed; only a signal
-    /// that ends the process is an error.
+    /// Unlocks the vault while somebody can be asked. What fails here fails again where a secret is needed; only Ctrl-C and
+    /// signals that end the process are errors.
     async fn unlock(&self, asking: Asking) -> Result<(), Failure> {
         let problem = match asking {
-            Asking::Allowed | Asking::AllowedForUnlock if can_ask() => {
-                match self.vaults.unlock(&self.user).await {
-                    Err(failure) if failure.exit == Exit::Terminated => return Err(failure),
-                    unlocked => unlocked.err().map(|failure| failure.to_string()),
-                }
-            }
-            // It is opened when it is needed.
-            Asking::Allowed | Asking::AllowedForUnlock => None,
             Asking::Never => {
                 let opened = self.vaults.opened(&self.user).await;
                 opened.err().map(|error| error.to_string())
             }
+            _ if can_ask() => {
+                let is_signal = |exit| matches!(exit, Exit::Interrupted | Exit::Terminated);
+                match self.vaults.unlock(&self.user).await {
+                    Err(failure) if is_signal(failure.exit) => return Err(failure),
+                    unlocked => unlocked.err().map(|failure| failure.to_string()),
+                }
+            }
+            // It is opened when it is needed.
+            _ => None,
         };
         if let Some(problem) = problem {
             screen::say(&format!(

@@ -50,6 +50,18 @@ impl Locked {
         &self.name
     }
 
+    /// Says that it is locked, and why what is here does not unlock it.
+    pub fn status(&self) -> String {
+        let problems = self.problems.join("; ");
+        if self.is_passphrase_wrong {
+            return problems;
+        }
+        match problems.as_str() {
+            "" => format!("the {} is locked", self.name),
+            problems => format!("the {} is locked: {problems}", self.name),
+        }
+    }
+
     /// Says how to unlock it.
     pub fn next_step(&self) -> String {
         let (command, variable) = (self.command, self.variable);
@@ -63,7 +75,8 @@ impl Locked {
                     "`{command} unlock` at a terminal, or set {variable} for scripts and servers"
                 ),
                 MethodKind::KeyFile if self.has_key_file_setting => {
-                    "put the key file of this vault where `vault.keyFile` says".to_owned()
+                    "put the key file of this vault, readable by you alone, where `vault.keyFile` says"
+                        .to_owned()
                 }
                 MethodKind::KeyFile => {
                     "set `vault.keyFile` to the key file of this vault".to_owned()
@@ -82,14 +95,11 @@ impl Locked {
     /// Returns the reasons on one line, for results of tools.
     pub fn line(&self) -> String {
         let next = self.next_step();
+        let status = self.status();
         if self.is_passphrase_wrong {
-            return format!("{}; the user can {next}", self.problems.join("; "));
+            return format!("{status}; the user can {next}");
         }
-        let mut line = format!("the {} is locked", self.name);
-        for problem in &self.problems {
-            line.push_str(&format!("; {problem}"));
-        }
-        format!("{line}; only the user can unlock it: {next}")
+        format!("{status}; only the user can unlock it: {next}")
     }
 }
 

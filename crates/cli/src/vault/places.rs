@@ -49,11 +49,7 @@ impl Places {
         if let Some(id) = server
             && !self.servers.contains_key(id)
         {
-            let ids: Vec<&str> = self.servers.keys().map(String::as_str).collect();
-            return Err(format!(
-                "there is no MCP server `{id}` in the configuration; {}",
-                describe_choice(id, &ids, "`mcp.servers` is empty")
-            ));
+            return Err(no_server(id, self.servers.keys()));
         }
         match &binding.target {
             BindingTarget::Program { .. } => Ok(None),
@@ -84,6 +80,13 @@ impl Places {
         let refusal = self.egress.check(&url).err()?;
         Some(refusal.to_string())
     }
+}
+
+/// Says that the configuration has no such MCP server, and which ones it has.
+pub fn no_server<'a>(id: &str, ids: impl Iterator<Item = &'a String>) -> String {
+    let ids: Vec<&str> = ids.map(String::as_str).collect();
+    let choice = describe_choice(id, &ids, "`mcp.servers` is empty");
+    format!("there is no MCP server `{id}` in the configuration; {choice}")
 }
 
 /// Returns the fields of the tools of MCP servers: their arguments that can be text.

@@ -1,5 +1,5 @@
-//! Reads secret values: from the terminal without echo, or from standard input. A signal ends a prompt, and the echo is back
-//! before anything else happens.
+//! Reads secret values: from the terminal without echo, or from standard input. A signal ends a prompt. The echo stays off
+//! between the prompts of a command: what is typed while a passphrase is checked belongs to the next prompt.
 
 use super::{TRIES, VaultAccess};
 use crate::exit::{Exit, Failure};
@@ -16,6 +16,7 @@ use rustix::termios::{
 use std::fs::File;
 use std::io::{IsTerminal, PipeReader, Read, Write};
 use std::os::fd::AsFd;
+use std::sync::{Arc, Mutex, PoisonError};
 use zeroize::Zeroizing;
 
 const CTRL_C: u8 = 0x03;
@@ -33,8 +34,29 @@ fn terminal() -> std::io::Result<File> {
     File::options().read(true).write(true).open("/dev/tty")
 }
 
-/// Prompts at the terminal without echo, regardless of standard input. Fails with a signal that ends the process.
-pub async fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
+/// The terminal without echo, from the first prompt until the last clone is dropped or [`end`](Self::end) is called.
+#[derive(Clone, Default)]
+pub struct Silence(Arc<Mutex<Option<SilentTerminal>>>);
+
+impl Silence {
+    fn begin(&self, terminal: &File) -> std::io::Result<()> {
+        let mut silent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if silent.is_none() {
+            *silent = Some(SilentTerminal::begin(terminal.try_clone()?)?);
+        }
+        Ok(())
+    }
+
+    /// Brings the echo back.
+    pub fn end(&self) {
+        let mut silent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *silent = None;
+    }
+}
+
+/// Prompts at the terminal without echo, regardless of standard input. Fails with a signal that ends the process. The echo is
+/// back when `silence` ends.
+pub async fn read_hidden(silence: &Silence, question: &str) -> Result<SecretValue, Failure> {
     let failed = |error: std::io::Error| {
         Failure::new(
             Exit::Failed,
@@ -44,8 +66,8 @@ pub async fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
     };
     let mut signals = StopSignals::listen().map_err(failed)?;
     let mut terminal = terminal().map_err(failed)?;
-    // This future restores the terminal, not the thread that reads: it may be dropped while the thread waits for a key.
-    let silent = Silent::begin(terminal.try_clone().map_err(failed)?).map_err(failed)?;
+    // The caller restores the terminal, not the thread that reads: this future may be dropped while the thread waits for a key.
+    silence.begin(&terminal).map_err(failed)?;
     terminal.write_all(question.as_bytes()).map_err(failed)?;
     let (end, _ends_when_dropped) = std::io::pipe().map_err(failed)?;
     let mut keys = Keys {
@@ -56,28 +78,29 @@ pub async fn read_hidden(question: &str) -> Result<SecretValue, Failure> {
     let line = signals
         .guard(async { Ok(reading.await.map_err(std::io::Error::other)) })
         .await;
-    let ended = terminal.write_all(b"\r\n");
-    drop(silent);
-    ended.map_err(failed)?;
+    terminal.write_all(b"\r\n").map_err(failed)?;
     match line?.flatten().map_err(failed)? {
         Line::Typed(value) => Ok(value),
-        Line::Interrupted => Err(Failure::new(Exit::Interrupted, "nothing was typed, so nothing was changed")
-            .next("run the command again, or pipe the value to standard input; scripts set LANGO_VAULT_PASSPHRASE")),
+        Line::Interrupted => {
+            let message = "nothing was typed, so nothing was changed";
+            Err(Failure::new(Exit::Interrupted, message).next("run the command again"))
+        }
         Line::TooLong => Err(too_long()),
     }
 }
 
 /// Prompts twice, and anew if the answer is refused by `check` or the second one differs. Fails after [`TRIES`] times.
 pub async fn read_confirmed(
+    silence: &Silence,
     question: &str,
     again: &str,
     check: impl Fn(&SecretValue) -> Result<(), Failure>,
 ) -> Result<SecretValue, Failure> {
     let mut tries = 1;
     loop {
-        let first = read_hidden(question).await?;
+        let first = read_hidden(silence, question).await?;
         let confirmed = match check(&first) {
-            Ok(()) => same(first, &read_hidden(again).await?),
+            Ok(()) => same(first, &read_hidden(silence, again).await?),
             Err(failure) => Err(failure),
         };
         match confirmed {
@@ -114,7 +137,7 @@ pub async fn new_passphrase(access: &VaultAccess) -> Result<UnlockSecret, Failur
         }
         Ok(())
     };
-    let typed = read_confirmed(&question, "the same again: ", check).await?;
+    let typed = read_confirmed(&access.silence(), &question, "the same again: ", check).await?;
     Ok(UnlockSecret::Passphrase(typed))
 }
 
@@ -152,12 +175,12 @@ fn too_long() -> Failure {
 }
 
 /// A terminal without echo. Dropping it restores the terminal.
-struct Silent {
+struct SilentTerminal {
     terminal: File,
     before: Termios,
 }
 
-impl Silent {
+impl SilentTerminal {
     fn begin(terminal: File) -> std::io::Result<Self> {
         let before = tcgetattr(&terminal)?;
         let mut silent = before.clone();
@@ -172,7 +195,7 @@ impl Silent {
     }
 }
 
-impl Drop for Silent {
+impl Drop for SilentTerminal {
     fn drop(&mut self) {
         let _ = tcsetattr(&self.terminal, OptionalActions::Flush, &self.before);
     }

@@ -1,7 +1,7 @@
 //! What the user types after allowing a call of a vault tool: the passphrase of a vault that is locked or has to be created,
 //! and the value of a requested secret. The turn waits for the answer meanwhile, so nothing else writes to the terminal.
 
-use super::{EmptyAnswer, UserVaults, new_passphrase, read_confirmed};
+use super::{EmptyAnswer, Silence, UserVaults, new_passphrase, read_confirmed};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use lango_core::{Answer, RecordSelection, UserId, Waiting};
@@ -17,8 +17,8 @@ const REQUEST_TOOL: &str = "secrets_request";
 impl UserVaults {
     /// Prompts for what an allowed call needs. Returns the answer that takes the place of the user's if they typed
     /// nothing, or something wrong. A command or an MCP server that only uses bound secrets then goes on without them, and
-    /// this process does not prompt for those again. Fails with a signal that ends the process; the call then still waits
-    /// for an answer.
+    /// this process does not prompt for those again. Fails with Ctrl-C, and with a signal that ends the process; the call then
+    /// still waits for an answer.
     pub async fn prepare(
         &self,
         user: &UserId,
@@ -35,8 +35,10 @@ impl UserVaults {
         }
         match self.prompt(user, waiting).await {
             Ok(()) => Ok(None),
-            Err(failure) if failure.exit == Exit::Terminated => Err(failure),
-            Err(failure) if !is_vault_tool && failure.exit != Exit::Interrupted => {
+            Err(failure) if matches!(failure.exit, Exit::Interrupted | Exit::Terminated) => {
+                Err(failure)
+            }
+            Err(failure) if !is_vault_tool => {
                 self.decline(user);
                 screen::say(&format!(
                     "{failure}\nthe vault stays locked, so the call goes on without its secrets"
@@ -55,6 +57,7 @@ impl UserVaults {
 
     async fn prompt(&self, user: &UserId, waiting: &Waiting) -> Result<(), Failure> {
         let access = self.access().for_user(user.clone());
+        let access = access.silent_between_prompts();
         if self.opened(user).await.is_err() {
             let open = match access.read(RecordSelection::None).await? {
                 Some(_) => access.ask(EmptyAnswer::Declines).await?,
@@ -71,7 +74,7 @@ impl UserVaults {
                 .as_str()
                 .unwrap_or_default();
             let name = SecretName::new(name)?;
-            let value = typed_value(&name).await?;
+            let value = typed_value(&access.silence(), &name).await?;
             let call = format!("{}/{}", waiting.turn, waiting.request.call);
             self.keep_typed(call, value);
         }
@@ -79,8 +82,15 @@ impl UserVaults {
     }
 }
 
-/// Prompts for a value, twice.
-pub async fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
+/// Prompts for the value of a secret, twice.
+pub async fn typed_value(silence: &Silence, name: &SecretName) -> Result<SecretValue, Failure> {
+    let value = typed(silence, &format!("value of {name}")).await?;
+    warn_if_short(name, &value);
+    Ok(value)
+}
+
+/// Prompts for something that can also be piped in, twice.
+pub async fn typed(silence: &Silence, thing: &str) -> Result<SecretValue, Failure> {
     let check = |typed: &SecretValue| {
         if typed.is_empty() {
             let failure = Failure::new(Exit::Usage, "the value is empty");
@@ -88,14 +98,14 @@ pub async fn typed_value(name: &SecretName) -> Result<SecretValue, Failure> {
         }
         Ok(())
     };
-    let value = read_confirmed(
-        &format!("value of {name} (not shown): "),
-        &format!("value of {name} again: "),
-        check,
-    )
-    .await?;
-    warn_if_short(name, &value);
-    Ok(value)
+    let (first, again) = (format!("{thing} (not shown): "), format!("{thing} again: "));
+    let value = read_confirmed(silence, &first, &again, check).await;
+    value.map_err(|failure| match failure.exit {
+        Exit::Interrupted => {
+            failure.next("run the command again, or pipe the value to standard input")
+        }
+        _ => failure,
+    })
 }
 
 /// Warns about a value that is too short to be masked.

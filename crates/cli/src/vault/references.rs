@@ -2,11 +2,10 @@
 
 use super::{Asking, VaultAccess};
 use crate::config::Settings;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
+use crate::token;
 use lango_core::RecordSelection;
-use lango_vault::{OpenVault, SecretName, VaultError};
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use lango_vault::{SecretName, VaultError};
 
 /// The prefix of a setting that names a secret.
 const PREFIX: &str = "secret:";
@@ -99,17 +98,17 @@ impl VaultAccess {
         if !names.any(|entry| entry.name.as_str() == SERVER_TOKEN) {
             return Ok(None);
         }
-        let open = self.open(Asking::Allowed).await?;
-        let token = existing(&open, SERVER_TOKEN).await?;
-        Ok(token.and_then(|token| token.into_string().ok()))
-    }
-}
-
-/// Returns the value of a secret; `None` if it does not exist.
-async fn existing(open: &OpenVault, name: &str) -> Result<Option<OsString>, Failure> {
-    match open.use_value(&SecretName::new(name)?).await {
-        Ok(value) => Ok(Some(OsStr::from_bytes(value.expose()).to_owned())),
-        Err(VaultError::NotFound { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+        let open = self.open(Asking::Allowed).await;
+        let open = open.map_err(|failure| match failure.exit {
+            Exit::Config => failure.at("the token of the server is in the vault"),
+            _ => failure,
+        })?;
+        let value = match open.use_value(&SecretName::new(SERVER_TOKEN)?).await {
+            Err(VaultError::NotFound { .. }) => return Ok(None),
+            value => value?,
+        };
+        let token = value.expose_text().unwrap_or_default();
+        token::check(token)?;
+        Ok(Some(token.to_owned()))
     }
 }

@@ -1,6 +1,7 @@
 //! The secrets of the users of this process: opens each user's vault when it is first needed, and keeps it open.
 
 mod errors;
+mod masks;
 
 pub use errors::{UseError, describe_unusable};
 
@@ -15,6 +16,7 @@ use lango_secrets::{
     SecretValue,
 };
 use lango_vault::{Entry, OpenVault, SealedVault, SecretField, VaultError, VaultProvider};
+use masks::MaskCheck;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,8 +42,7 @@ pub struct UserVaults {
     /// The open vaults. The lock is held while one is unlocked, so that no user is unlocked twice at once.
     open: tokio::sync::Mutex<HashMap<UserId, Arc<OpenVault>>>,
     uses: Mutex<BTreeMap<UseKey, Instant>>,
-    /// The versions of bound secrets whose values are masked.
-    masked: Mutex<BTreeMap<(UserId, SecretName), u64>>,
+    mask_checks: Mutex<HashMap<UserId, MaskCheck>>,
     /// Values that the user typed for calls that run next.
     typed: Mutex<HashMap<String, SecretValue>>,
     /// The places where values can be used here.
@@ -62,7 +63,7 @@ impl UserVaults {
             masks,
             open: tokio::sync::Mutex::default(),
             uses: Mutex::default(),
-            masked: Mutex::default(),
+            mask_checks: Mutex::default(),
             typed: Mutex::default(),
             places: OnceLock::new(),
             declined: Mutex::default(),
@@ -200,12 +201,12 @@ impl UserVaults {
         }))
     }
 
-    /// Opens a user's vault, and asks for the passphrase if nothing else unlocks it.
+    /// Opens a user's vault, and asks for the passphrase if nothing else unlocks it. Fails if an empty line is typed.
     pub async fn unlock(&self, user: &UserId) -> Result<(), Failure> {
         let mut open = self.open.lock().await;
         if !open.contains_key(user) {
             let access = self.access.for_user(user.clone());
-            let vault = access.open(Asking::Allowed).await?;
+            let vault = access.open(Asking::AllowedOrDeclined).await?;
             open.insert(user.clone(), Arc::new(vault));
         }
         Ok(())
@@ -260,39 +261,15 @@ impl UserVaults {
         };
         let sealed = self.sealed(user, RecordSelection::None).await?;
         // What nothing claims to be bound to needs no unlocking.
-        if !sealed.is_some_and(|sealed| sealed.entries().any(|entry| is_bound(&entry))) {
+        let is_needed = |sealed: &SealedVault| sealed.entries().any(|entry| is_bound(&entry));
+        let Some(sealed) = sealed.filter(is_needed) else {
             return Ok(Vec::new());
-        }
+        };
+        self.mask_all(user, sealed.version()).await?;
         let entries = self.with_open(user, async |vault| vault.entries().await);
         let entries = entries.await.map_err(UseError::into_secret_error)?;
-        self.mask_bound(user, &entries).await?;
         let bound = entries.iter().flat_map(|entry| bound_to(entry, tool));
         Ok(bound.collect())
-    }
-
-    /// Masks the values of all bound secrets before anything that could echo one runs: a server may show what another
-    /// process sent.
-    async fn mask_bound(&self, user: &UserId, entries: &[Entry]) -> Result<(), SecretError> {
-        for entry in entries.iter().filter(|entry| !entry.bindings.is_empty()) {
-            let key = (user.clone(), entry.name.clone());
-            let known = {
-                let masked = self.masked.lock().unwrap_or_else(PoisonError::into_inner);
-                masked.get(&key).copied()
-            };
-            if known == Some(entry.version) {
-                continue;
-            }
-            let value = self.with_open(user, async |vault| vault.value(&entry.name).await);
-            match value.await {
-                Ok(value) => self.masks.add(entry.name.as_str(), &value),
-                // It cannot be used either.
-                Err(UseError::Vault(VaultError::Expired { .. } | VaultError::NotFound { .. })) => {}
-                Err(error) => return Err(error.about(&entry.name)),
-            }
-            let mut masked = self.masked.lock().unwrap_or_else(PoisonError::into_inner);
-            masked.insert(key, entry.version);
-        }
-        Ok(())
     }
 
     async fn value(
@@ -334,6 +311,10 @@ impl SecretSource for UserVaults {
         secret: &'a BoundSecret,
     ) -> BoxFuture<'a, Result<Arc<SecretValue>, SecretError>> {
         Box::pin(async move { self.reported(self.value(by, secret).await) })
+    }
+
+    fn load_masks<'a>(&'a self, user: &'a UserId, max_age: Duration) -> BoxFuture<'a, ()> {
+        Box::pin(self.refresh_masks(user, max_age))
     }
 
     fn log_blocked<'a>(
@@ -418,8 +399,12 @@ impl VaultProvider for UserVaults {
         Box::pin(async move {
             // Reading the methods authenticates the head with the key.
             let open = self.with_open(user, async |vault| vault.methods().await.map(|_| vault));
-            self.reported(open.await.map_err(UseError::into_secret_error))
+            open.await.map_err(UseError::into_secret_error)
         })
+    }
+
+    fn report(&self, problem: &str) {
+        self.print_problem(problem);
     }
 
     fn can_prompt(&self) -> bool {

@@ -33,6 +33,7 @@ impl Place {
                 flags: Vec::new(),
                 vault_passphrase: None,
                 server_vault_passphrase: None,
+                new_vault_passphrase: None,
             },
         }
     }

@@ -7,7 +7,7 @@ use crate::terminal::Terminal;
 use lango_core::{
     Patience, SessionId, SessionStore, Source, TaskRecord, TaskStore, Timestamp, Trust, UserId,
 };
-use lango_store::{LibraryRows, NewChunk, NewDocument, Part, Piece, Store};
+use lango_store::{DocumentPart, LibraryRows, NewChunk, NewDocument, Store};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::sync::Arc;
@@ -56,12 +56,10 @@ fn attach(lango: &Lango, session: &str) {
             size: 9,
             added: Timestamp(1),
         };
-        let piece = Piece {
+        let piece = DocumentPart {
             document: Arc::new(document),
-            part: Part {
-                before: 0,
-                is_last: true,
-            },
+            before: 0,
+            is_last: true,
             chunks: (0..30).map(chunk).collect(),
         };
         store.write(vec![piece], None).await.unwrap();

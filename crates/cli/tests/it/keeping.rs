@@ -255,7 +255,7 @@ fn a_destination_is_used_by_nobody_before_its_move_is_done() {
     ];
     for command in commands {
         let ran = lango.run(&[&["-c", new], command].concat());
-        ran.refused(3, &["is not done", &step]);
+        ran.refused(3, &["is not finished", &step]);
     }
     let ran = lango.run(&["-c", new, "doctor"]).exits(3);
     assert!(ran.stdout.contains(&step), "{ran:#?}");

@@ -404,4 +404,8 @@ fn a_person_who_runs_a_script_is_told_that_the_wallet_is_locked() {
     ] {
         assert!(ran.stderr.contains(part), "{ran:#?}");
     }
+    let rows = lango.run(&["doctor", "--json"]).json();
+    let mut rows = rows.as_array().unwrap().iter();
+    let row = rows.find(|row| row["name"] == "payments").unwrap();
+    assert_eq!(row["warning"], true, "{row}");
 }

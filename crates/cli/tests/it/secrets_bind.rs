@@ -254,9 +254,9 @@ fn several_bindings_are_removed_only_by_number_or_with_all() {
     assert_eq!(bindings(&lango, "KEY").len(), 2);
     let env = [("LANGO_VAULT_PASSPHRASE", crate::secrets::PASSPHRASE)];
     let mut terminal = Terminal::start(&lango, 100, &["secrets", "unbind", "KEY"], &env);
-    terminal.wait_for("remove all of them? [y/N] ");
+    terminal.wait_for("remove which one? [1-2, all, N] ");
     terminal.press("\r");
-    assert_eq!(terminal.end().0, Some(130));
+    assert_eq!(terminal.end().0, Some(0));
     assert_eq!(bindings(&lango, "KEY").len(), 2);
     run(&lango, &["secrets", "unbind", "KEY", "--all"]).ok();
     assert!(bindings(&lango, "KEY").is_empty());

@@ -53,7 +53,7 @@ fn the_method_that_works_here_is_not_removed_without_a_confirmation() {
         "{removed:#?}"
     );
     let unlocks = lango.run(&["-c", &setting, "secrets", "methods", "remove", "2", "--yes"]);
-    unlocks.refused(2, &["the only way to unlock the vault of `local`"]);
+    unlocks.refused(2, &["no way to unlock the vault of `local`"]);
     let other = with_key_files(1);
     run(&other, &["secrets", "methods", "remove", "1", "--yes"]).ok();
 }
@@ -63,13 +63,13 @@ fn a_terminal_is_asked_before_the_method_that_works_here_goes() {
     let lango = with_key_files(1);
     let env = [("LANGO_VAULT_PASSPHRASE", PASSPHRASE)];
     let words = ["secrets", "methods", "remove", "1"];
-    for (answer, code) in [("n\r", 130), ("y\r", 0)] {
+    for answer in ["n\r", "y\r"] {
         let mut terminal = Terminal::start(&lango, 100, &words, &env);
         terminal.wait_for("only unlock method 2 (key file)");
         terminal.wait_for("[y/N] ");
         terminal.press(answer);
         let (ended, last) = terminal.end();
-        assert_eq!(ended, Some(code), "{last}");
+        assert_eq!(ended, Some(0), "{last}");
     }
 }
 

@@ -101,7 +101,7 @@ fn a_server_says_that_its_vault_is_locked_and_doctor_that_it_asks_nobody() {
     let line = line.unwrap_or_else(|| panic!("{banner}"));
     for part in [
         "the vault of the server (`a2a`) is locked",
-        "agents go without its secrets until then",
+        "agents go without its secrets until it is unlocked",
         "`lango secrets --server unlock`",
         "LANGO_SERVER_VAULT_PASSPHRASE",
     ] {

@@ -112,8 +112,10 @@ fn what_is_not_typed_is_not_stored() {
     terminal.press("y\r");
     terminal.wait_for("passphrase of the vault of `local`: ");
     terminal.press(&format!("{PASSPHRASE}\r"));
-    terminal.wait_for("(not shown): ");
-    terminal.press("\u{4}");
+    for _ in 0..3 {
+        terminal.wait_for("(not shown): ");
+        terminal.press("\r");
+    }
     let (_, last) = terminal.end();
     assert!(
         sent(&provider).contains("then did not type what was needed"),
@@ -250,4 +252,16 @@ fn without_a_terminal_the_result_says_what_the_user_can_do() {
         "{}",
         sent(&provider)
     );
+}
+
+#[test]
+fn a_list_of_names_in_a_script_warns_of_no_secret_that_was_not_used() {
+    let lango = Lango::new();
+    set(&lango, "OTHER", "a long value").ok();
+    let provider = model(vec![call("secrets_list", json!({}))]);
+    let words = words(&provider);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let ran = lango.run(&words).ok();
+    assert!(sent(&provider).contains("OTHER"));
+    assert!(!ran.stderr.contains("a secret was not used"), "{ran:#?}");
 }

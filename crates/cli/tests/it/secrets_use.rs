@@ -5,6 +5,7 @@ use crate::models::Provider;
 use crate::secrets::{PASSPHRASE, listed, run, set, wait_until_expired, with_passphrase};
 use crate::serve::Serving;
 use lango_testkit::model::say;
+use lango_testkit::wire_server::Fault;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -52,10 +53,26 @@ fn a_model_is_asked_with_a_key_of_the_vault() {
         ran.stderr.contains("the vault of `local` is locked"),
         "{ran:#?}"
     );
+    // Nothing was sent, so nothing was refused.
+    let ran = lango.run(&["models"]).exits(3);
+    assert!(!ran.stdout.contains("not accepted"), "{ran:#?}");
+    assert!(ran.stdout.contains("its key cannot be used"), "{ran:#?}");
     // A variable of that name is no secret.
     let mut command = lango.command(&["run", "hello"]);
     finish(command.env("secret:MODEL_KEY", "forged"), b"").refused(3, &["locked"]);
     assert_eq!(provider.server.requests().len(), 1);
+}
+
+#[test]
+fn a_key_of_the_vault_that_the_provider_refuses_is_named_with_the_command_that_replaces_it() {
+    let provider = Provider::new(vec![Fault::BadKey]);
+    let lango = with_model(&provider);
+    set(&lango, "MODEL_KEY", KEY).ok();
+    let ran = run(&lango, &["run", "hello"]).exits(3);
+    assert!(
+        ran.stderr.contains("lango secrets rotate MODEL_KEY"),
+        "{ran:#?}"
+    );
 }
 
 #[test]

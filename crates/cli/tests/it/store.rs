@@ -168,8 +168,7 @@ fn a_move_that_is_killed_goes_on_where_it_was() {
     assert_eq!(kills, 3, "it ended before it was killed");
     let ran = lango.run(&arguments).ok();
     assert!(
-        ran.stderr
-            .starts_with("going on with the move from sqlite:"),
+        ran.stderr.starts_with("resuming the move from sqlite:"),
         "{ran:#?}"
     );
     assert!(
@@ -396,8 +395,7 @@ fn a_move_to_postgresql_that_is_killed_goes_on_where_it_was() {
     runtime.block_on(connection).unwrap().unwrap();
     let ran = lango.run(&arguments).ok();
     assert!(
-        ran.stderr
-            .starts_with("going on with the move from sqlite:"),
+        ran.stderr.starts_with("resuming the move from sqlite:"),
         "{ran:#?}"
     );
     assert!(

@@ -33,7 +33,7 @@ pub(super) fn perform<'a>(
     let time = Duration::from_millis(turn.limits().tool_ms);
     async move {
         let key = step.key();
-        if !hold.is_had() {
+        if !hold.is_valid() {
             std::future::pending::<()>().await;
         }
         let input = match (step, request) {

@@ -6,7 +6,7 @@ use super::show::Page;
 use super::suggest;
 use lango_core::{Caller, Declaration, Effect, Risk, Subject, Tool, ToolError};
 use lango_store::GraphRows;
-use lango_store::graph::{FactQuery, Noun, When};
+use lango_store::graph::{FactQuery, NameKind, Validity};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -54,9 +54,9 @@ async fn query(
         subject: optional_name("subject", arguments.subject.as_deref())?,
         predicate: optional_name("predicate", arguments.predicate.as_deref())?,
         object: optional_name("object", arguments.object.as_deref())?,
-        when: match arguments.include_ended {
-            Some(true) => When::Ever,
-            _ => When::Now,
+        validity: match arguments.include_ended {
+            Some(true) => Validity::Any,
+            _ => Validity::Current,
         },
         limit,
     };
@@ -70,9 +70,9 @@ async fn query(
     if found.facts.is_empty() {
         page.remark("no such fact is known");
         let names = [
-            (Noun::Entity, &query.subject),
-            (Noun::Predicate, &query.predicate),
-            (Noun::Entity, &query.object),
+            (NameKind::Entity, &query.subject),
+            (NameKind::Predicate, &query.predicate),
+            (NameKind::Entity, &query.object),
         ];
         for (noun, name) in names {
             if let Some(name) = name

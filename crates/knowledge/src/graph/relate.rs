@@ -6,7 +6,7 @@ use lango_core::{
     Caller, Clock, Declaration, Effect, Risk, Source, Subject, Timestamp, Tool, ToolError, Trust,
 };
 use lango_store::GraphRows;
-use lango_store::graph::{Confidence, Ended, Entity, NewFact, Related, Triple};
+use lango_store::graph::{Confidence, EndOutcome, Entity, NewFact, RelateOutcome, Triple};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -91,11 +91,11 @@ async fn relate(
     };
     let related = graph.relate(&caller.user, new);
     Ok(match related.await.map_err(store_failed)? {
-        Related::New(fact) => format!("{}\n[kept]\n", line(&fact)),
-        Related::Confirmed(fact) => {
+        RelateOutcome::New(fact) => format!("{}\n[kept]\n", line(&fact)),
+        RelateOutcome::Confirmed(fact) => {
             format!("{}\n[known already; its source is new]\n", line(&fact))
         }
-        Related::Known(fact) => format!("{}\n[known already]\n", line(&fact)),
+        RelateOutcome::Known(fact) => format!("{}\n[known already]\n", line(&fact)),
     })
 }
 
@@ -107,11 +107,11 @@ async fn end(
 ) -> Result<String, ToolError> {
     let ended = graph.end(&caller.user, triple, Trust::Untrusted, now);
     match ended.await.map_err(store_failed)? {
-        Ended::Over(fact) => Ok(format!("{}\n[ended]\n", line(&fact))),
-        Ended::Unknown => {
+        EndOutcome::Ended(fact) => Ok(format!("{}\n[ended]\n", line(&fact))),
+        EndOutcome::NotFound => {
             Ok("[no such fact holds, so nothing ended; graph_query shows what holds]\n".to_owned())
         }
-        Ended::Protected(fact) => Err(ToolError::new(format!(
+        EndOutcome::Protected(fact) => Err(ToolError::new(format!(
             "a trusted source said so, and only the person can end it: {}",
             line(&fact)
         ))),

@@ -4,7 +4,7 @@ use super::arguments::store_failed;
 use super::show::shown;
 use lango_core::{ToolError, UserId};
 use lango_store::GraphRows;
-use lango_store::graph::{Name, Noun};
+use lango_store::graph::{Name, NameKind};
 
 /// How many names around it in the alphabet are compared, each way. A slip in the first letters is not found; that
 /// would take another index.
@@ -20,14 +20,14 @@ const LEAST_ALIKE: f64 = 0.6;
 pub(super) async fn unknown(
     graph: &dyn GraphRows,
     user: &UserId,
-    noun: Noun,
+    noun: NameKind,
     name: &Name,
 ) -> Result<Option<String>, ToolError> {
     let near = graph.near(user, noun, name.clone(), COMPARED);
     let near = near.await.map_err(store_failed)?;
     let key = |name: &Name| match noun {
-        Noun::Entity => name.key(),
-        Noun::Predicate => name.predicate_key(),
+        NameKind::Entity => name.key(),
+        NameKind::Predicate => name.predicate_key(),
     };
     let wanted = key(name);
     if near.first().is_some_and(|first| key(first) == wanted) {
@@ -45,8 +45,8 @@ pub(super) async fn unknown(
         .map(|(_, near)| format!("`{}`", shown(near)))
         .collect();
     let what = match noun {
-        Noun::Entity => "nothing is known of",
-        Noun::Predicate => "no fact has the predicate",
+        NameKind::Entity => "nothing is known of",
+        NameKind::Predicate => "no fact has the predicate",
     };
     let name = shown(name);
     Ok(Some(match told.as_slice() {

@@ -6,7 +6,7 @@ use super::show::{Page, shown};
 use super::suggest;
 use lango_core::{Caller, Declaration, Effect, Risk, Subject, Tool, ToolError};
 use lango_store::GraphRows;
-use lango_store::graph::{Cuts, Direction, Noun, Walk, WalkLimits};
+use lango_store::graph::{Direction, NameKind, Truncation, Walk, WalkLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -86,7 +86,7 @@ async fn traverse(
     };
     let found = graph.traverse(&caller.user, walk.clone());
     let Some(found) = found.await.map_err(store_failed)? else {
-        let remark = suggest::unknown(&*graph, &caller.user, Noun::Entity, &walk.start).await?;
+        let remark = suggest::unknown(&*graph, &caller.user, NameKind::Entity, &walk.start).await?;
         // Somebody may have told of it since.
         let remark = remark.unwrap_or_else(|| "it became known just now; ask again".to_owned());
         return Ok(format!("[{remark}]\n"));
@@ -103,29 +103,30 @@ async fn traverse(
         ));
     }
     for predicate in &walk.predicates {
-        let remark = suggest::unknown(&*graph, &caller.user, Noun::Predicate, predicate).await?;
+        let remark =
+            suggest::unknown(&*graph, &caller.user, NameKind::Predicate, predicate).await?;
         remark.into_iter().for_each(|remark| page.remark(remark));
     }
-    say_what_is_missing(&mut page, &found.cuts, depth);
+    say_what_is_missing(&mut page, &found.truncation, depth);
     for remark in [facts_remark, depth_remark].into_iter().flatten() {
         page.remark(remark);
     }
     Ok(page.finish())
 }
 
-fn say_what_is_missing(page: &mut Page, cuts: &Cuts, depth: usize) {
-    if cuts.facts {
+fn say_what_is_missing(page: &mut Page, truncation: &Truncation, depth: usize) {
+    if truncation.facts {
         page.remark(format!(
             "cut after {} facts, there are more; name predicates or types to follow, or go less deep",
             page.len()
         ));
     }
-    if cuts.work {
+    if truncation.work {
         page.remark("cut: too many facts had to be looked at; name predicates to follow");
     }
-    if !cuts.hubs.is_empty() {
-        let named: Vec<_> = cuts.hubs.iter().take(NAMED_HUBS).map(shown).collect();
-        let others = cuts.hubs.len() - named.len();
+    if !truncation.hubs.is_empty() {
+        let named: Vec<_> = truncation.hubs.iter().take(NAMED_HUBS).map(shown).collect();
+        let others = truncation.hubs.len() - named.len();
         let others = match others {
             0 => String::new(),
             others => format!(" and {others} others"),
@@ -135,10 +136,10 @@ fn say_what_is_missing(page: &mut Page, cuts: &Cuts, depth: usize) {
             named.join(", ")
         ));
     }
-    if cuts.not_followed > 0 {
+    if truncation.not_followed > 0 {
         page.remark(format!(
             "depth {depth} reached: {} entities not followed further",
-            cuts.not_followed
+            truncation.not_followed
         ));
     }
 }

@@ -8,7 +8,7 @@ use super::read::{self, Content, MOST_FILE_BYTES, READER_VERSION};
 use super::walk::{Walk, walk};
 use super::{DOCUMENTS, KNOWLEDGE, LEARNINGS, Library, LibraryError};
 use lango_core::{SessionId, Source, Trust, UserId};
-use lango_store::{CollectionId, DocumentRow, NewDocument, Removal, Wanted};
+use lango_store::{CollectionId, DocumentFilter, DocumentRow, NewDocument, Removal};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -257,13 +257,13 @@ impl Place<'_> {
         ] {
             let mut from = from;
             loop {
-                let wanted = Wanted::Range {
+                let filter = DocumentFilter::Range {
                     collection: self.collection,
                     from: from.clone(),
                     before: Some(before.clone()),
                     most: PAGE,
                 };
-                let page = store.documents(self.user, wanted).await?;
+                let page = store.documents(self.user, filter).await?;
                 let Some(last) = page.last() else { break };
                 from = format!("{}\0", last.source.name);
                 let named = |row: DocumentRow| (row.source.name.to_string(), row);

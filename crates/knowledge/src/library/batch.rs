@@ -4,7 +4,7 @@ use super::chunk::Chunk;
 use super::{Library, LibraryError, embedded_text};
 use crate::words::telling_words;
 use lango_core::{EmbeddingPurpose, UserId};
-use lango_store::{NewChunk, NewDocument, Part, Piece, Removal, Stored};
+use lango_store::{DocumentPart, NewChunk, NewDocument, Removal, VectorOutcome};
 use std::sync::Arc;
 
 /// How many chunks one change writes. Turns wait behind it.
@@ -52,14 +52,12 @@ impl Prepared {
         }
     }
 
-    /// The document as one piece, for what is small by its nature.
-    pub(super) fn into_piece(self) -> Piece {
-        Piece {
+    /// The document as one part, for what is small by its nature.
+    pub(super) fn into_part(self) -> DocumentPart {
+        DocumentPart {
             document: self.document,
-            part: Part {
-                before: 0,
-                is_last: true,
-            },
+            before: 0,
+            is_last: true,
             chunks: self.chunks,
         }
     }
@@ -106,57 +104,57 @@ impl<'a> Batch<'a> {
     async fn write(&mut self) -> Result<usize, LibraryError> {
         let store = &self.library.store;
         let mut written = 0;
-        let mut pieces = Vec::new();
+        let mut parts = Vec::new();
         for prepared in std::mem::take(&mut self.waiting) {
             if let Some(old) = prepared.replaces {
                 store.remove(self.user, old, Removal::Plain).await?;
             }
-            pieces.extend(cut(prepared));
+            parts.extend(cut(prepared));
         }
         self.chunks = 0;
         // Pieces of a large document are full; those of small ones fit into one change together.
-        while !pieces.is_empty() {
+        while !parts.is_empty() {
             let mut room = CHUNKS_AT_ONCE;
-            let fits = pieces.iter().take_while(|piece: &&Piece| {
-                let fits = piece.chunks.len() <= room;
-                room = room.saturating_sub(piece.chunks.len());
+            let fits = parts.iter().take_while(|part: &&DocumentPart| {
+                let fits = part.chunks.len() <= room;
+                room = room.saturating_sub(part.chunks.len());
                 fits
             });
             let number = fits.count().max(1);
-            let mut now: Vec<Piece> = pieces.drain(..number).collect();
-            written += now.iter().map(|piece| piece.chunks.len()).sum::<usize>();
-            self.library.embed_pieces(&mut now).await?;
-            self.library.write_pieces(now).await?;
+            let mut now: Vec<DocumentPart> = parts.drain(..number).collect();
+            written += now.iter().map(|part| part.chunks.len()).sum::<usize>();
+            self.library.embed_parts(&mut now).await?;
+            self.library.write_parts(now).await?;
         }
         Ok(written)
     }
 }
 
 impl Library {
-    /// Gives the chunks of pieces their vectors, if there is an embedder.
-    pub(super) async fn embed_pieces(&self, pieces: &mut [Piece]) -> Result<(), LibraryError> {
+    /// Gives the chunks of parts their vectors, if there is an embedder.
+    pub(super) async fn embed_parts(&self, parts: &mut [DocumentPart]) -> Result<(), LibraryError> {
         let Some(embedder) = &self.embedder else {
             return Ok(());
         };
-        let chunks = pieces.iter().flat_map(|piece| &piece.chunks);
+        let chunks = parts.iter().flat_map(|part| &part.chunks);
         let texts = chunks
             .map(|chunk| embedded_text(&chunk.heading, &chunk.text))
             .collect();
         let vectors = self
             .vectors(embedder.as_ref(), texts, EmbeddingPurpose::Document)
             .await?;
-        let chunks = pieces.iter_mut().flat_map(|piece| &mut piece.chunks);
+        let chunks = parts.iter_mut().flat_map(|part| &mut part.chunks);
         for (chunk, vector) in chunks.zip(vectors) {
             chunk.vector = Some(vector);
         }
         Ok(())
     }
 
-    async fn write_pieces(&self, pieces: Vec<Piece>) -> Result<(), LibraryError> {
+    async fn write_parts(&self, parts: Vec<DocumentPart>) -> Result<(), LibraryError> {
         let maker = self.maker();
-        match self.store.write(pieces, maker.clone()).await? {
-            Stored::Done(()) => Ok(()),
-            Stored::OtherMaker(stored) => {
+        match self.store.write(parts, maker.clone()).await? {
+            VectorOutcome::Done(()) => Ok(()),
+            VectorOutcome::OtherMaker(stored) => {
                 let configured = maker.unwrap_or_else(|| stored.clone());
                 Err(LibraryError::other_maker(&stored, &configured))
             }
@@ -164,25 +162,23 @@ impl Library {
     }
 }
 
-/// A document in pieces of which each fits into one change.
-fn cut(prepared: Prepared) -> Vec<Piece> {
+/// A document in parts of which each fits into one change.
+fn cut(prepared: Prepared) -> Vec<DocumentPart> {
     let total = prepared.chunks.len();
     let mut chunks = prepared.chunks.into_iter();
-    let mut pieces = Vec::new();
+    let mut parts = Vec::new();
     let mut before = 0;
     loop {
         let some: Vec<NewChunk> = chunks.by_ref().take(CHUNKS_AT_ONCE).collect();
         let end = before + some.len();
-        pieces.push(Piece {
+        parts.push(DocumentPart {
             document: Arc::clone(&prepared.document),
-            part: Part {
-                before: before as u64,
-                is_last: end == total,
-            },
+            before: before as u64,
+            is_last: end == total,
             chunks: some,
         });
         if end == total {
-            return pieces;
+            return parts;
         }
         before = end;
     }

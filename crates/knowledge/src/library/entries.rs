@@ -7,7 +7,7 @@ use super::chunk::{Structure, chunks};
 use super::search::{Hit, Mode, Query};
 use super::{KNOWLEDGE, LEARNINGS, Library, LibraryError};
 use lango_core::{SessionId, Source, Text, UserId};
-use lango_store::{KnowledgeRow, LearningRow, NewDocument, Piece, Stored};
+use lango_store::{DocumentPart, KnowledgeRow, LearningRow, NewDocument, VectorOutcome};
 use sha2::{Digest as _, Sha256};
 
 /// How long the parts of an entry are at most, in bytes.
@@ -85,7 +85,7 @@ impl Library {
             content: &entry.content,
             source: &entry.source,
         };
-        let (piece, notes) = self.piece(user, document).await?;
+        let (part, notes) = self.part(user, document).await?;
         let text = |text: &String| Text::from(text.as_str());
         let row = KnowledgeRow {
             key: text(&entry.key),
@@ -98,14 +98,14 @@ impl Library {
         };
         let store = &self.store;
         let stored = store
-            .save_knowledge(user, row.clone(), piece.clone(), self.maker())
+            .save_knowledge(user, row.clone(), part.clone(), self.maker())
             .await?;
         let ((version, is_new), notes) = match stored {
-            Stored::Done(saved) => (saved, notes),
+            VectorOutcome::Done(saved) => (saved, notes),
             // The maker changed since the vectors were made: saved without them.
-            Stored::OtherMaker(_) => {
+            VectorOutcome::OtherMaker(_) => {
                 let stored = store
-                    .save_knowledge(user, row, without_vectors(piece), None)
+                    .save_knowledge(user, row, without_vectors(part), None)
                     .await?;
                 (done(stored)?, vec![NO_VECTORS.to_owned()])
             }
@@ -164,7 +164,7 @@ impl Library {
             content: &content,
             source: &new.source,
         };
-        let (piece, notes) = self.piece(user, document).await?;
+        let (part, notes) = self.part(user, document).await?;
         let row = LearningRow {
             trigger: new.trigger.into(),
             fix: new.fix.into(),
@@ -175,13 +175,13 @@ impl Library {
         };
         let store = &self.store;
         let stored = store
-            .save_learning(user, row.clone(), piece.clone(), self.maker())
+            .save_learning(user, row.clone(), part.clone(), self.maker())
             .await?;
         let (is_new, notes) = match stored {
-            Stored::Done(is_new) => (is_new, notes),
-            Stored::OtherMaker(_) => {
+            VectorOutcome::Done(is_new) => (is_new, notes),
+            VectorOutcome::OtherMaker(_) => {
                 let stored = store
-                    .save_learning(user, row, without_vectors(piece), None)
+                    .save_learning(user, row, without_vectors(part), None)
                     .await?;
                 (done(stored)?, vec![NO_VECTORS.to_owned()])
             }
@@ -239,11 +239,11 @@ impl Library {
     }
 
     /// What is saved as a document, with its vectors if they can be made.
-    async fn piece(
+    async fn part(
         &self,
         user: &UserId,
         saving: Saving<'_>,
-    ) -> Result<(Piece, Vec<String>), LibraryError> {
+    ) -> Result<(DocumentPart, Vec<String>), LibraryError> {
         let collection = self.store.collection(user, saving.collection, None).await?;
         let document = NewDocument {
             collection,
@@ -257,14 +257,14 @@ impl Library {
             added: self.clock.now(),
         };
         let chunks = chunks(saving.content, Structure::Markdown);
-        let mut pieces = [Prepared::new(document, saving.title, chunks, None).into_piece()];
+        let mut parts = [Prepared::new(document, saving.title, chunks, None).into_part()];
         let mut notes = Vec::new();
         // What is worth saving is worth saving without a vector.
-        if let Err(error) = self.embed_pieces(&mut pieces).await {
+        if let Err(error) = self.embed_parts(&mut parts).await {
             notes.push(format!("saved without a vector: {error}"));
         }
-        let [piece] = pieces;
-        Ok((piece, notes))
+        let [part] = parts;
+        Ok((part, notes))
     }
 }
 
@@ -278,18 +278,15 @@ struct Saving<'a> {
     source: &'a Source,
 }
 
-fn without_vectors(mut piece: Piece) -> Piece {
-    piece
-        .chunks
-        .iter_mut()
-        .for_each(|chunk| chunk.vector = None);
-    piece
+fn without_vectors(mut part: DocumentPart) -> DocumentPart {
+    part.chunks.iter_mut().for_each(|chunk| chunk.vector = None);
+    part
 }
 
-fn done<T>(stored: Stored<T>) -> Result<T, LibraryError> {
+fn done<T>(stored: VectorOutcome<T>) -> Result<T, LibraryError> {
     match stored {
-        Stored::Done(value) => Ok(value),
-        Stored::OtherMaker(_) => Err(LibraryError::NoEmbedder),
+        VectorOutcome::Done(value) => Ok(value),
+        VectorOutcome::OtherMaker(_) => Err(LibraryError::NoEmbedder),
     }
 }
 

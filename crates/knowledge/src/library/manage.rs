@@ -2,7 +2,7 @@
 
 use super::{Library, LibraryError, embedded_text};
 use lango_core::{EmbeddingPurpose, SessionId, Source, Text, Timestamp, UserId};
-use lango_store::{DocumentRow, Removal, Stored, Wanted};
+use lango_store::{DocumentFilter, DocumentRow, Removal, VectorOutcome};
 
 /// How many chunks get their vectors in one change.
 const VECTORS_AT_ONCE: usize = 128;
@@ -50,13 +50,13 @@ impl Library {
         let store = &self.store;
         let mut documents = Vec::new();
         for collection in store.all_collections(user).await? {
-            let wanted = Wanted::Range {
+            let filter = DocumentFilter::Range {
                 collection: collection.id,
                 from: String::new(),
                 before: None,
                 most: most.saturating_sub(documents.len()),
             };
-            let rows = store.documents(user, wanted).await?;
+            let rows = store.documents(user, filter).await?;
             documents.extend(rows.into_iter().map(Document::from));
         }
         Ok(documents)
@@ -67,12 +67,12 @@ impl Library {
     pub async fn forget(&self, user: &UserId, name: &str) -> Result<Forgotten, LibraryError> {
         let store = &self.store;
         let mut found = store
-            .documents(user, Wanted::Named(name.to_owned()))
+            .documents(user, DocumentFilter::Named(name.to_owned()))
             .await?;
         if found.is_empty()
             && let Ok(id) = name.parse()
         {
-            found = store.documents(user, Wanted::Id(id)).await?;
+            found = store.documents(user, DocumentFilter::Id(id)).await?;
         }
         if found.is_empty() && name.contains('/') {
             found = self.below(user, name).await?;
@@ -117,7 +117,9 @@ impl Library {
                 .await?;
             let made: Vec<_> = missing.iter().map(|(id, ..)| *id).zip(vectors).collect();
             report.embedded += made.len();
-            if let Stored::OtherMaker(stored) = store.set_vectors(maker.clone(), made).await? {
+            if let VectorOutcome::OtherMaker(stored) =
+                store.set_vectors(maker.clone(), made).await?
+            {
                 return Err(LibraryError::other_maker(&stored, &maker));
             }
             progress(report.embedded);
@@ -129,14 +131,14 @@ impl Library {
         let folder = folder.trim_end_matches('/');
         let mut found = Vec::new();
         for collection in store.all_collections(user).await? {
-            let wanted = Wanted::Range {
+            let filter = DocumentFilter::Range {
                 collection: collection.id,
                 from: format!("{folder}/"),
                 // What comes after `/`.
                 before: Some(format!("{folder}0")),
                 most: usize::MAX,
             };
-            found.extend(store.documents(user, wanted).await?);
+            found.extend(store.documents(user, filter).await?);
         }
         Ok(found)
     }

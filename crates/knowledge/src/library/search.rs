@@ -9,7 +9,7 @@ use super::{LEARNINGS, Library, LibraryError};
 use crate::words::{MOST_QUERY_BYTES, query_words, start_of};
 use futures_util::future::join;
 use lango_core::{Embedder, EmbeddingMaker, EmbeddingPurpose, SessionId, Source, Text, UserId};
-use lango_store::{CollectionId, CollectionRow, Found, QueryWord, Ranked, Stored};
+use lango_store::{CollectionId, CollectionRow, QueryWord, Ranking, SearchHit, VectorOutcome};
 
 /// How many hits one search gives at most.
 const MOST_HITS: usize = 1000;
@@ -155,9 +155,9 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    async fn lexical(&self, words: &[QueryWord]) -> Result<Ranked, LibraryError> {
+    async fn lexical(&self, words: &[QueryWord]) -> Result<Ranking, LibraryError> {
         if words.is_empty() || self.collections.is_empty() {
-            return Ok(Ranked::default());
+            return Ok(Ranking::default());
         }
         let store = &self.library.store;
         let (collections, words) = (self.collections.clone(), words.to_vec());
@@ -186,8 +186,10 @@ impl Looking<'_> {
             .nearest(collections, maker, vector, self.depth)
             .await?
         {
-            Stored::Done(nearest) => Ok(nearest),
-            Stored::OtherMaker(stored) => Err(LibraryError::other_maker(&stored, embedder.maker())),
+            VectorOutcome::Done(nearest) => Ok(nearest),
+            VectorOutcome::OtherMaker(stored) => {
+                Err(LibraryError::other_maker(&stored, embedder.maker()))
+            }
         }
     }
 
@@ -197,7 +199,7 @@ impl Looking<'_> {
         Some(self.nearest(embedder, text).await)
     }
 
-    fn fused(&self, lexical: &Ranked, words: usize, nearest: &[(i64, f64)]) -> Vec<(i64, f64)> {
+    fn fused(&self, lexical: &Ranking, words: usize, nearest: &[(i64, f64)]) -> Vec<(i64, f64)> {
         let maker = self.library.maker();
         let is_offline = maker.is_some_and(|maker| &*maker.provider == "offline");
         let (scale, weight) = if is_offline {
@@ -255,7 +257,7 @@ fn missing_note(seen: &[CollectionRow]) -> Option<String> {
     })
 }
 
-fn hit(found: Found, score: f64, words: &[QueryWord]) -> Hit {
+fn hit(found: SearchHit, score: f64, words: &[QueryWord]) -> Hit {
     Hit {
         id: found.id,
         document: found.document,

@@ -16,7 +16,7 @@ pub(super) async fn block(
     memory: &Memory,
     owner: &MemoryOwner,
 ) -> Result<Option<MemoryContext>, StoreError> {
-    let shown = memory.rows().shown(owner, MOST_ENTRIES).await?;
+    let shown = memory.rows().prompt_memory(owner, MOST_ENTRIES).await?;
     let mut sections = Vec::with_capacity(4);
     for recollections in shown.recollections {
         sections.push(recollections.into_iter().map(Entry::from).collect());

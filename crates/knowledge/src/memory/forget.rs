@@ -7,7 +7,7 @@
 use super::Memory;
 use super::search::{Query, searched};
 use lango_core::{StoreError, TurnId};
-use lango_store::{Commit, Forget, MemoryId, MemoryOwner, TurnsToRead};
+use lango_store::{Commit, ForgetRequest, MemoryId, MemoryOwner, TurnRange};
 
 /// How often a change is tried that others overtake.
 const MOST_TRIES: usize = 8;
@@ -38,12 +38,12 @@ impl Memory {
         for _ in 0..MOST_TRIES {
             let watermark = self.rows().watermark(owner).await?;
             let mut forget = match what {
-                What::One(id) => Forget {
+                What::One(id) => ForgetRequest {
                     ids: vec![*id],
                     with_parts: true,
                     turns: Vec::new(),
                 },
-                What::All(query) => Forget {
+                What::All(query) => ForgetRequest {
                     ids: self.ids_of(owner, query).await?,
                     with_parts: false,
                     turns: self.turns_of(owner, watermark.observed, query).await?,
@@ -82,7 +82,7 @@ impl Memory {
     ) -> Result<Vec<u64>, StoreError> {
         let mut found = Vec::new();
         loop {
-            let page = TurnsToRead {
+            let page = TurnRange {
                 from,
                 limit: PAGE,
                 text_bytes: TURN_TEXT_BYTES,

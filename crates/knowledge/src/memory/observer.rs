@@ -7,7 +7,7 @@ use super::entry::date;
 use super::words::Words;
 use super::{By, Memory, Progress, prompt, rules, tokens};
 use lango_core::{Exchange, MessageOrigin, Source, StoreError, Trust};
-use lango_store::{Commit, MemoryOwner, MemoryStep, NewRecollection, TurnsToRead, UnobservedTurn};
+use lango_store::{Commit, MemoryOwner, MemoryStep, NewRecollection, TurnRange, UnobservedTurn};
 use serde::Serialize;
 
 /// How many bytes an observation has at most.
@@ -35,7 +35,7 @@ impl Memory {
     /// Observes one batch of turns, if there is one.
     pub(super) async fn observe(&self, owner: &MemoryOwner) -> Result<Progress, StoreError> {
         let watermark = self.rows().watermark(owner).await?;
-        let from_there = TurnsToRead {
+        let from_there = TurnRange {
             from: watermark.observed,
             limit: MOST_TURNS,
             text_bytes: TURN_TEXT_BYTES,
@@ -134,7 +134,7 @@ fn data(turns: &[UnobservedTurn]) -> String {
             let answer = exchange.answer.as_ref();
             Some(ShownTurn {
                 turn: turn.ordinal + 1,
-                date: date(turn.began),
+                date: date(turn.started),
                 person: &exchange.question,
                 agent: answer.map(|answer| answer.author.as_str()),
                 answer: answer.map(|answer| &*answer.text),

@@ -4,7 +4,7 @@ use super::words::Words;
 use super::{By, Memory, Progress, prompt, rules, tokens};
 use lango_core::{Source, StoreError, Trust};
 use lango_store::{
-    Commit, Generation, MemoryOwner, MemoryStep, NewRecollection, Recollection, Which,
+    Commit, Generation, MemoryOwner, MemoryStep, NewRecollection, Recollection, RecollectionOrder,
 };
 use serde::Serialize;
 
@@ -42,7 +42,12 @@ impl Memory {
         let watermark = self.rows().watermark(owner).await?;
         let mut parts = self
             .rows()
-            .recollections(owner, generation, Which::OldestLoose, MOST_PARTS)
+            .recollections(
+                owner,
+                generation,
+                RecollectionOrder::OldestUncondensed,
+                MOST_PARTS,
+            )
             .await?;
         let Some(size) = batch(&parts, when) else {
             return Ok(Progress::NotDue);

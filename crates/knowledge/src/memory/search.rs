@@ -6,7 +6,7 @@
 use super::Memory;
 use super::entry::Entry;
 use lango_core::StoreError;
-use lango_store::{Generation, MemoryOwner, Which};
+use lango_store::{Generation, MemoryOwner, RecollectionOrder};
 use std::collections::BTreeSet;
 
 /// How many rows of each kind are looked through, the newest first.
@@ -53,7 +53,7 @@ impl Memory {
         ] {
             let found = self
                 .rows()
-                .recollections(owner, generation, Which::Newest, MOST_SEARCHED)
+                .recollections(owner, generation, RecollectionOrder::Newest, MOST_SEARCHED)
                 .await?;
             entries.extend(found.into_iter().map(Entry::from));
         }

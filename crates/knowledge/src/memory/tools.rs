@@ -11,7 +11,8 @@ use lango_core::{
     ToolOutput, Trust,
 };
 use lango_store::{
-    Generation, MemoryId, MemoryOwner, NewRecollection, NewSavedMemory, Saved, Which,
+    Generation, MemoryId, MemoryOwner, NewRecollection, NewSavedMemory, RecollectionOrder,
+    SaveOutcome,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -204,7 +205,7 @@ async fn newest(
 ) -> Result<Vec<Entry>, ToolError> {
     let rows = memory
         .rows()
-        .recollections(owner, generation, Which::Newest, MOST_SHOWN + 1)
+        .recollections(owner, generation, RecollectionOrder::Newest, MOST_SHOWN + 1)
         .await
         .map_err(failed)?;
     Ok(rows.into_iter().map(Entry::from).collect())
@@ -235,11 +236,11 @@ async fn save(memory: Memory, caller: Caller, save: Save) -> Result<ToolOutput, 
     };
     let saved = memory.rows().save(&caller.user, new, MOST_SAVED).await;
     match saved.map_err(failed)? {
-        Saved::New(id) => Ok(ToolOutput::trusted(format!("Saved as `{id}`."))),
-        Saved::Again(id) => Ok(ToolOutput::trusted(format!(
+        SaveOutcome::New(id) => Ok(ToolOutput::trusted(format!("Saved as `{id}`."))),
+        SaveOutcome::Updated(id) => Ok(ToolOutput::trusted(format!(
             "This is saved as `{id}` already; its tags are these now."
         ))),
-        Saved::Full => Err(ToolError::trusted(format!(
+        SaveOutcome::Full => Err(ToolError::trusted(format!(
             "{MOST_SAVED} memories are saved, which is the most; forget some first"
         ))),
     }

@@ -247,8 +247,8 @@ fn a_walk_finds_what_a_plain_search_finds() {
         let unique: BTreeMap<_, _> = found.iter().copied().collect();
         prop_assert_eq!(unique.len(), found.len(), "each once: {:?}", found);
         prop_assert_eq!(unique, expected);
-        prop_assert!(traversal.cuts.is_complete());
-        prop_assert_eq!(traversal.cuts.not_followed, not_followed);
+        prop_assert!(traversal.truncation.is_complete());
+        prop_assert_eq!(traversal.truncation.not_followed, not_followed);
     });
 }
 
@@ -268,8 +268,8 @@ fn a_walk_within_limits_finds_some_of_it_and_says_so() {
             prop_assert!(expected.get(edge).is_some_and(|shortest| shortest <= depth), "{:?}", edge);
         }
         let is_all = found.len() == expected.len();
-        prop_assert!(is_all || !traversal.cuts.is_complete(), "{:?}", traversal.cuts);
-        prop_assert!(!traversal.cuts.facts || found.len() == facts);
+        prop_assert!(is_all || !traversal.truncation.is_complete(), "{:?}", traversal.truncation);
+        prop_assert!(!traversal.truncation.facts || found.len() == facts);
     });
 }
 
@@ -313,11 +313,11 @@ async fn walk_to_hubs(graph: &Arc<dyn Database>) -> Traversal {
 async fn a_hub_whose_facts_do_not_fit_is_not_read_to_its_end() {
     let desk = desk();
     hubs(&desk.graph, 2, 2_000).await;
-    assert!(walk_to_hubs(&desk.graph).await.cuts.is_complete());
+    assert!(walk_to_hubs(&desk.graph).await.truncation.is_complete());
     hubs(&desk.graph, 1, 2_001).await;
-    let cuts = walk_to_hubs(&desk.graph).await.cuts;
-    assert_eq!(cuts.hubs, [Name::new("hub 0").unwrap()]);
-    assert!(!cuts.work);
+    let truncation = walk_to_hubs(&desk.graph).await.truncation;
+    assert_eq!(truncation.hubs, [Name::new("hub 0").unwrap()]);
+    assert!(!truncation.work);
 }
 
 #[tokio::test]
@@ -326,5 +326,5 @@ async fn a_walk_looks_at_so_many_facts_and_no_more() {
     hubs(&desk.graph, 11, 1_900).await;
     let traversal = walk_to_hubs(&desk.graph).await;
     assert_eq!(traversal.steps.len(), 11);
-    assert!(traversal.cuts.work);
+    assert!(traversal.truncation.work);
 }

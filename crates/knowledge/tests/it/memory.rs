@@ -16,7 +16,7 @@ use lango_core::{
     ModelTerms, NewSession, SessionId, Timestamp, ToolError, ToolOutput, Trust, UserId,
 };
 use lango_knowledge::{Memory, MemorySettings, memory_tools};
-use lango_store::{Database, Generation, MemoryOwner, Recollection, Which};
+use lango_store::{Database, Generation, MemoryOwner, Recollection, RecollectionOrder};
 use lango_testkit::ambient::SetClock;
 use lango_testkit::model::{failure, say};
 use lango_testkit::session_store_contract::Sketch;
@@ -99,7 +99,7 @@ async fn all(
     generation: Generation,
 ) -> Vec<Recollection> {
     let mut found = store
-        .recollections(owner, generation, Which::Newest, 10_000)
+        .recollections(owner, generation, RecollectionOrder::Newest, 10_000)
         .await
         .unwrap();
     found.reverse();

@@ -52,6 +52,15 @@ impl Meter {
             body,
             idle: Box::pin(tokio::time::sleep(self.idle_time)),
             meter: self,
+            is_counted: true,
+        }
+    }
+
+    /// Attaches the limits to a body whose decoded bytes count: see [`MeteredBody::count_decoded`].
+    pub fn attach_uncounted(self, body: Incoming) -> MeteredBody {
+        MeteredBody {
+            is_counted: false,
+            ..self.attach(body)
         }
     }
 
@@ -67,6 +76,18 @@ pub(super) struct MeteredBody {
     body: Incoming,
     idle: Pin<Box<Sleep>>,
     meter: Meter,
+    /// Whether the bytes count as they arrive.
+    is_counted: bool,
+}
+
+impl MeteredBody {
+    /// Counts decoded bytes, unless they were counted as they arrived.
+    pub fn count_decoded(&self, length: usize) -> Result<(), Refusal> {
+        if self.is_counted {
+            return Ok(());
+        }
+        self.meter.count(length)
+    }
 }
 
 impl Body for MeteredBody {
@@ -89,7 +110,11 @@ impl Body for MeteredBody {
         };
         let frame = frame?;
         let length = frame.data_ref().map_or(0, Bytes::len);
-        let counted = this.meter.count(length);
+        let counted = if this.is_counted {
+            this.meter.count(length)
+        } else {
+            Ok(())
+        };
         Poll::Ready(Some(counted.map(|()| frame).map_err(Into::into)))
     }
 

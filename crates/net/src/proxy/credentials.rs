@@ -114,8 +114,11 @@ impl Credentials {
         &self.0.ca
     }
 
-    pub(super) fn masks(&self) -> &Masks {
-        &self.0.masks
+    /// Returns the masks of all values that are stored now: another process may have sent a new one.
+    pub(super) async fn masks(&self) -> Masks {
+        let Inner { source, by, .. } = &*self.0;
+        source.load_masks(&by.user, Duration::ZERO).await;
+        self.0.masks.clone()
     }
 
     /// Returns whether a secret is bound to an origin with this host, whatever its scheme and port are.
@@ -124,18 +127,16 @@ impl Credentials {
         secrets.any(|secret| secret.origin.host() == host)
     }
 
-    /// Replaces placeholders in the head of a request to an origin; returns whether it carries a value now. Refuses a
-    /// placeholder at a place that is not bound.
+    /// Replaces placeholders in the head of a request to an origin. Refuses a placeholder at a place that is not bound.
     pub(super) async fn apply(
         &self,
         parts: &mut Parts,
         origin: &Origin,
         egress: &Egress,
-    ) -> Result<bool, Refusal> {
+    ) -> Result<(), Refusal> {
         if egress.is_enabled(Check::SecretPlace) {
             self.check_line(parts, origin)?;
         }
-        let mut carries_value = false;
         let names: Vec<HeaderName> = parts.headers.keys().cloned().collect();
         for name in names {
             self.check(name.as_str().as_bytes(), "the name of a header", origin)?;
@@ -173,16 +174,15 @@ impl Credentials {
                 }
                 let value = self.substitute(value, &bound, &name, origin).await?;
                 parts.headers.insert(&name, value);
-                carries_value = true;
             }
         }
-        Ok(carries_value)
+        Ok(())
     }
 
     /// Removes what would make a response unreadable here, or only a part of one.
-    pub(super) fn narrow(&self, headers: &mut HeaderMap, host: &str, egress: &Egress) {
-        if self.is_bound_host(host) && egress.is_enabled(Check::SecretRange) {
-            // A part of an echo is not recognised.
+    pub(super) fn narrow(headers: &mut HeaderMap, egress: &Egress) {
+        if egress.is_enabled(Check::SecretRange) {
+            // A part of an echo is not recognised, and a host can have several names.
             headers.remove(RANGE);
             headers.remove(IF_RANGE);
             headers.remove(REQUEST_RANGE);

@@ -2,7 +2,8 @@
 //! credentials, placeholders are replaced in the request and echoes of values in the response.
 
 use super::body::{Meter, RequestBody};
-use super::response_body::ResponseBody;
+use super::credentials::Credentials;
+use super::response_body::{Decoder, ResponseBody, not_asked_for};
 use super::{Failure, ProxyBody, Shared, Stop, spawn_until};
 use crate::budget::Budget;
 use crate::client::{MOST_HEADER_BYTES, authority, header_bytes};
@@ -14,6 +15,7 @@ use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{
     CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue,
+    TRANSFER_ENCODING,
 };
 use hyper::http::request::Parts;
 use hyper::http::{Extensions, response};
@@ -59,7 +61,7 @@ impl Exchange<'_> {
         }
         self.rewrite(&mut parts)?;
         let origin = self.origin()?;
-        let carries_value = self.substitute(&mut parts, &origin).await?;
+        self.substitute(&mut parts, &origin).await?;
         let method = parts.method.clone();
         let (egress, destination) = (&self.shared.egress, &self.destination);
         let stream = egress.connect(destination, &self.budget).await?;
@@ -79,7 +81,7 @@ impl Exchange<'_> {
         } else {
             self.send(stream, request, &meter).await?
         };
-        self.receive(response, &method, carries_value, meter)
+        self.receive(response, &method, meter).await
     }
 
     /// Refuses a request that names another host than the target of its connection.
@@ -113,15 +115,15 @@ impl Exchange<'_> {
         })
     }
 
-    /// Replaces the placeholders in the head of the request; returns whether it carries a value.
-    async fn substitute(&self, parts: &mut Parts, origin: &Origin) -> Result<bool, Failure> {
+    /// Replaces the placeholders in the head of the request.
+    async fn substitute(&self, parts: &mut Parts, origin: &Origin) -> Result<(), Failure> {
         let Some(credentials) = &self.shared.credentials else {
-            return Ok(false);
+            return Ok(());
         };
         let egress = &self.shared.egress;
-        let carries_value = credentials.apply(parts, origin, egress).await?;
-        credentials.narrow(&mut parts.headers, origin.host(), egress);
-        Ok(carries_value)
+        credentials.apply(parts, origin, egress).await?;
+        Credentials::narrow(&mut parts.headers, egress);
+        Ok(())
     }
 
     fn origin(&self) -> Result<Origin, Failure> {
@@ -210,11 +212,10 @@ impl Exchange<'_> {
         })
     }
 
-    fn receive(
+    async fn receive(
         &self,
         response: Response<Incoming>,
         method: &Method,
-        carries_value: bool,
         meter: Meter,
     ) -> Result<Response<ProxyBody>, Failure> {
         let (mut parts, body) = response.into_parts();
@@ -222,6 +223,7 @@ impl Exchange<'_> {
             let error = std::io::Error::other("it switched protocols without being asked to");
             return Err(self.unreadable(error));
         }
+        let transfer_codings = codings(&parts.headers, TRANSFER_ENCODING);
         remove_hop_by_hop(&mut parts.headers);
         parts.version = hyper::Version::HTTP_11;
         // The reason phrase could carry an echo.
@@ -229,31 +231,34 @@ impl Exchange<'_> {
         let destination = self.destination.to_string();
         self.budget
             .take_bytes(header_bytes(&parts.headers), &destination)?;
-        let masks = self
-            .shared
-            .credentials
-            .as_ref()
-            .map(|it| it.masks().clone());
-        let has_body = !body.is_end_stream() && *method != Method::HEAD;
-        let body = meter.attach(body);
-        let Some(masks) = masks else {
+        let Some(credentials) = &self.shared.credentials else {
+            let body = meter.attach(body);
             return Ok(Response::from_parts(parts, body.boxed_unsync()));
         };
         let masks = if self.shared.egress.is_enabled(Check::SecretMasks) {
-            masks
+            credentials.masks().await
         } else {
             Masks::default()
         };
-        let encoding = parts.headers.remove(CONTENT_ENCODING);
-        if (encoding.is_some() || !masks.is_empty()) && (has_body || carries_value) {
+        if transfer_codings.iter().any(|coding| coding != "chunked") {
+            return Err(self.unreadable(not_asked_for()));
+        }
+        let has_body = !body.is_end_stream() && *method != Method::HEAD;
+        let encodings = codings(&parts.headers, CONTENT_ENCODING);
+        parts.headers.remove(CONTENT_ENCODING);
+        if !encodings.is_empty() || !masks.is_empty() {
             // The length of an echo is the length of the value.
             parts.headers.remove(CONTENT_LENGTH);
         }
         mask_headers(&mut parts, &masks);
-        let body = match ResponseBody::new(body, encoding.filter(|_| has_body), &masks) {
-            Ok(body) => body,
-            Err(error) => return Err(self.unreadable(error)),
+        let decoder = match encodings.as_slice() {
+            [] => Ok(Decoder::Identity),
+            _ if !has_body => Ok(Decoder::Identity),
+            [encoding] => Decoder::new(encoding),
+            _ => Err(not_asked_for()),
         };
+        let decoder = decoder.map_err(|error| self.unreadable(error))?;
+        let body = ResponseBody::new(meter, body, decoder, &masks);
         Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
 
@@ -265,6 +270,18 @@ impl Exchange<'_> {
     }
 }
 
+/// Returns the codings that all lines of a header name, in lower case. `identity` is none.
+fn codings(headers: &HeaderMap, name: HeaderName) -> Vec<String> {
+    let lines = headers.get_all(name).into_iter();
+    let lines = lines.map(|line| String::from_utf8_lossy(line.as_bytes()).to_ascii_lowercase());
+    let codings = lines.flat_map(|line| {
+        let codings = line.split(',').map(|coding| coding.trim().to_owned());
+        codings.collect::<Vec<_>>()
+    });
+    let is_coding = |coding: &String| !coding.is_empty() && coding != "identity";
+    codings.filter(is_coding).collect()
+}
+
 fn mask_headers(parts: &mut response::Parts, masks: &Masks) {
     for value in parts.headers.values_mut() {
         if let std::borrow::Cow::Owned(masked) = masks.mask_bytes(value.as_bytes()) {
@@ -274,7 +291,7 @@ fn mask_headers(parts: &mut response::Parts, masks: &Masks) {
     }
     let echoes = |name: &&HeaderName| {
         let masked = masks.mask_bytes(name.as_str().as_bytes());
-        matches!(masked, std::borrow::Cow::Owned(_))
+        matches!(masked, std::borrow::Cow::Owned(_)) || masks.is_in_lower_case(name.as_str())
     };
     let echoes: Vec<HeaderName> = parts.headers.keys().filter(echoes).cloned().collect();
     for name in echoes {

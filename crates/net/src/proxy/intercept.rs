@@ -23,6 +23,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -30,7 +31,8 @@ use url::Url;
 
 /// The first byte of a TLS connection: the content type of a handshake record.
 const HANDSHAKE: u8 = 0x16;
-/// Time for the first byte of a client at a host without secrets; after it the server is expected to speak first.
+/// Time for the first byte of a client at a host without secrets. After it the proxy connects, and waits for the side that
+/// speaks first.
 const FIRST_BYTE_TIME: Duration = Duration::from_secs(3);
 
 /// The target of a CONNECT request, and what serves it.
@@ -88,16 +90,29 @@ impl Connection {
             FIRST_BYTE_TIME
         };
         let mut first = [0];
-        let length = match timeout(limit, client.read(&mut first)).await {
-            Ok(Ok(0)) => return Ok(()),
-            Ok(read) => read?,
-            Err(_) if is_bound => return Ok(()),
-            Err(_) => 0,
-        };
+        let mut server = None;
+        let mut read = timeout(limit, client.read(&mut first)).await;
+        if read.is_err() && !is_bound {
+            let connected = server.insert(self.connect().await?);
+            let idle_time = self.shared.egress.limits().tunnel_idle_time;
+            let mut spoken = [0];
+            read = tokio::select! {
+                biased;
+                read = timeout(idle_time, client.read(&mut first)) => read,
+                // A server of TLS never speaks first.
+                spoken = connected.peek(&mut spoken) => match spoken? {
+                    0 => return Ok(()),
+                    _ => return self.tunnel(client, server).await,
+                },
+            };
+        }
+        let length = read.unwrap_or(Ok(0))?;
+        if length == 0 {
+            return Ok(());
+        }
         let (reader, writer) = tokio::io::split(client);
-        let start = io::Cursor::new(first[..length].to_vec());
-        let client = tokio::io::join(start.chain(reader), writer);
-        if length == 1 && first[0] == HANDSHAKE {
+        let client = tokio::io::join(io::Cursor::new(first).chain(reader), writer);
+        if first[0] == HANDSHAKE {
             let client = self.accept(client).await?;
             self.serve_requests(client).await;
         } else if is_bound {
@@ -107,11 +122,26 @@ impl Connection {
                 Url::parse(&format!("http://{}/", self.destination)).map_err(io::Error::other)?;
             self.serve_requests(client).await;
         } else {
-            let shared = &self.shared;
-            let connected = shared.egress.connect(&self.destination, &self.budget).await;
-            let server = connected.map_err(io::Error::other)?;
-            tunnel::run(client, server, shared, self.budget, &self.destination).await;
+            self.tunnel(client, server).await?;
         }
+        Ok(())
+    }
+
+    async fn connect(&self) -> io::Result<TcpStream> {
+        let connected = self.shared.egress.connect(&self.destination, &self.budget);
+        connected.await.map_err(io::Error::other)
+    }
+
+    /// Copies bytes that are not TLS between a client and its destination.
+    async fn tunnel<C>(self, client: C, server: Option<TcpStream>) -> io::Result<()>
+    where
+        C: AsyncRead + AsyncWrite + Unpin,
+    {
+        let server = match server {
+            Some(server) => server,
+            None => self.connect().await?,
+        };
+        tunnel::run(client, server, &self.shared, self.budget, &self.destination).await;
         Ok(())
     }
 

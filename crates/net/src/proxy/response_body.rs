@@ -3,10 +3,9 @@
 //! It leaves in pieces of one size, so that a program cannot tell from a piece how well a value was compressed together with a
 //! guess, nor how long a masked value is. Only a body that was not compressed is sent on in smaller pieces when its server pauses.
 
-use super::body::MeteredBody;
+use super::body::{Meter, MeteredBody};
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
-use hyper::body::{Body, Bytes, Frame, SizeHint};
-use hyper::header::HeaderValue;
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use lango_secrets::{MaskStream, Masks};
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -40,21 +39,21 @@ pub(super) struct ResponseBody {
 }
 
 impl ResponseBody {
-    /// Wraps a body; fails if the encoding is one that cannot be decoded.
-    pub fn new(
-        body: MeteredBody,
-        encoding: Option<HeaderValue>,
-        masks: &Masks,
-    ) -> io::Result<Self> {
-        Ok(Self {
-            decoder: Decoder::new(encoding)?,
+    /// Wraps a body. What counts is its decoded length: the other one tells how well a value was compressed with a guess.
+    pub fn new(meter: Meter, body: Incoming, decoder: Decoder, masks: &Masks) -> Self {
+        let body = match decoder {
+            Decoder::Identity => meter.attach(body),
+            _ => meter.attach_uncounted(body),
+        };
+        Self {
+            decoder,
             masks: (!masks.is_empty()).then(|| masks.stream()),
             waiting: VecDeque::new(),
             masked: VecDeque::new(),
             pause: None,
             is_done: body.is_end_stream(),
             body,
-        })
+        }
     }
 
     fn is_unchanged(&self) -> bool {
@@ -117,6 +116,7 @@ impl ResponseBody {
             self.decode_waiting()?
         };
         self.pause = None;
+        self.body.count_decoded(decoded.len())?;
         self.mask(&decoded);
         Poll::Ready(Ok(()))
     }
@@ -172,7 +172,8 @@ impl Body for ResponseBody {
     }
 }
 
-enum Decoder {
+/// The decoder of a body's content coding.
+pub(super) enum Decoder {
     Identity,
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
     /// `deflate` before its first byte, which tells zlib from raw deflate.
@@ -182,16 +183,12 @@ enum Decoder {
 }
 
 impl Decoder {
-    fn new(encoding: Option<HeaderValue>) -> io::Result<Self> {
-        let encoding = encoding.unwrap_or(HeaderValue::from_static("identity"));
-        match encoding.as_bytes().to_ascii_lowercase().as_slice() {
-            b"" | b"identity" => Ok(Self::Identity),
-            b"gzip" | b"x-gzip" => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
-            b"deflate" => Ok(Self::Deflate),
-            // Its name could be an echo.
-            _ => Err(io::Error::other(
-                "it is encoded in a way that was not asked for",
-            )),
+    /// Returns the decoder of a coding, which is given in lower case.
+    pub fn new(coding: &str) -> io::Result<Self> {
+        match coding {
+            "gzip" | "x-gzip" => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
+            "deflate" => Ok(Self::Deflate),
+            _ => Err(not_asked_for()),
         }
     }
 
@@ -241,4 +238,9 @@ impl Decoder {
         };
         Ok(std::mem::take(decoded))
     }
+}
+
+/// The error for a response in a coding that cannot be decoded. It does not name the coding, which could be an echo.
+pub(super) fn not_asked_for() -> io::Error {
+    io::Error::other("it is encoded in a way that was not asked for")
 }

@@ -91,6 +91,9 @@ fn is_space(byte: u8) -> bool {
 fn goes_on_after_space(word: &[u8]) -> bool {
     let is_encoded = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_=:".contains(byte);
     let encoded = word.iter().rev().take_while(|byte| is_encoded(byte));
+    // The first digits can stand right after a quote or another sign.
+    let last = word.iter().rev();
+    let last = last.take_while(|byte| byte.is_ascii_alphanumeric() || b":-".contains(byte));
     let is_hex = |byte: &u8| byte.is_ascii_hexdigit() || b":-x".contains(byte);
-    encoded.count() >= LEAST_LINE || (word.len() >= 2 && word.iter().all(is_hex))
+    encoded.count() >= LEAST_LINE || (last.clone().count() >= 2 && last.clone().all(is_hex))
 }

@@ -5,6 +5,7 @@ use super::compare::BLOCK_BYTES;
 use super::reader;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde_json::Value;
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
@@ -130,6 +131,11 @@ impl Pattern {
             let latin1 = text.chars().map(|letter| u8::try_from(letter).ok());
             if let Some(latin1) = latin1.collect::<Option<Vec<u8>>>() {
                 patterns.extend(Self::of_bytes(&Zeroizing::new(latin1), replacement));
+            } else {
+                for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+                    let utf16: Vec<u8> = text.encode_utf16().flat_map(to_bytes).collect();
+                    patterns.extend(Self::of_bytes(&Zeroizing::new(utf16), replacement));
+                }
             }
         }
         patterns
@@ -178,10 +184,38 @@ pub(super) fn segments(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     starts.map(|start| &value[start..value.len().min(start + SEGMENT_BYTES)])
 }
 
-/// Returns the long words of a value that has several: the lines of a PEM key are found however they are indented and ended.
-pub(super) fn long_words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let words = value.split(u8::is_ascii_whitespace);
-    words.filter(move |word| (LEAST_WORD..value.len()).contains(&word.len()))
+/// Returns the long words of a text: the lines of a PEM key are found however they are indented and ended.
+pub(super) fn long_words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let words = text.split(u8::is_ascii_whitespace);
+    words.filter(|word| word.len() >= LEAST_WORD)
+}
+
+/// Returns the texts in a value that is JSON, such as the key of a service account, without addresses: a server writes them in
+/// another order, or with other white space.
+pub(super) fn json_texts(value: &[u8]) -> Vec<Zeroizing<String>> {
+    let mut texts = Vec::new();
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_slice(value) {
+        collect_texts(value, &mut texts);
+    }
+    texts
+}
+
+fn collect_texts(value: Value, texts: &mut Vec<Zeroizing<String>>) {
+    match value {
+        Value::String(text) => {
+            let text = Zeroizing::new(text);
+            if !text.contains("://") && !text.contains('@') {
+                texts.push(text);
+            }
+        }
+        Value::Array(items) => items
+            .into_iter()
+            .for_each(|item| collect_texts(item, texts)),
+        Value::Object(fields) => fields
+            .into_iter()
+            .for_each(|(_, item)| collect_texts(item, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// The value without escapes, as a text with its echo is read. An escape that is open at its end is left out, as what

@@ -3,7 +3,7 @@
 
 use super::boundary::Shape;
 use super::compare::Echo;
-use super::pattern::{Notation, Pattern, long_words, segments};
+use super::pattern::{Notation, Pattern, json_texts, long_words, segments};
 use super::scan::Scanner;
 use crate::value::SecretValue;
 use std::ops::Range;
@@ -33,11 +33,22 @@ impl MaskSet {
         self.values.iter().any(|known| known.expose() == value)
     }
 
+    pub fn is_in_lower_case(&self, text: &[u8]) -> bool {
+        self.values.iter().any(|value| {
+            let value = value.expose();
+            let mut parts = text.windows(value.len());
+            parts.any(|part| part.eq_ignore_ascii_case(value))
+        })
+    }
+
     pub fn insert(&mut self, name: &str, value: &[u8]) {
         self.values.push(Arc::new(SecretValue::new(value)));
         let replacement = format!("[secret {name}]").into();
-        let words = long_words(value).flat_map(segments);
-        for segment in segments(value).chain(words) {
+        let texts = json_texts(value);
+        let words = texts.iter().map(|text| text.as_bytes()).chain([value]);
+        let words: Vec<&[u8]> = words.flat_map(long_words).collect();
+        let own_words = words.into_iter().filter(|word| word.len() < value.len());
+        for segment in segments(value).chain(own_words.flat_map(segments)) {
             for pattern in Pattern::all(segment, &replacement) {
                 if pattern.notation == Notation::Plain {
                     self.shape.extend(segment, &pattern.units);

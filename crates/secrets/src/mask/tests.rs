@@ -145,6 +145,64 @@ fn a_plain_value_is_masked_in_utf16() {
 }
 
 #[test]
+fn a_value_beyond_latin1_is_masked_in_utf16() {
+    let value = "пароль-für-日本-9d2c";
+    for to_bytes in [u16::to_le_bytes, u16::to_be_bytes] {
+        let text = format!("it is {value}, isn't it");
+        let bytes: Vec<u8> = text.encode_utf16().flat_map(to_bytes).collect();
+        let masked = masks(value).mask_bytes(&bytes).into_owned();
+        let masked = String::from_utf8_lossy(&masked);
+        assert!(masked.contains("[secret KEY]"), "{masked:?}");
+    }
+}
+
+#[test]
+fn a_value_in_the_name_of_a_header_is_found_in_lower_case() {
+    let masks = masks("GhP_zq7RtyW0plm9");
+    assert!(masks.is_in_lower_case("x-ghp_zq7rtyw0plm9-y"));
+    assert!(!masks.is_in_lower_case("x-ghp_zq7rtyw0plm8"));
+}
+
+#[test]
+fn hexadecimal_digits_with_spaces_are_masked_wherever_the_stream_is_split() {
+    let value = "sk_live_0123456789abcdef";
+    let digits: Vec<String> = value.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let text = format!("{{\"token\": \"{}\"}}", digits.join(" "));
+    for at in 0..text.len() {
+        let mut stream = masks(value).stream();
+        let mut out = stream.push(&text.as_bytes()[..at]);
+        out.extend(stream.push(&text.as_bytes()[at..]));
+        out.extend(stream.finish());
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(out, "{\"token\": \"[secret KEY]\"}", "split at {at}");
+    }
+}
+
+#[test]
+fn a_secret_that_is_json_is_masked_in_json() {
+    let id = "client-4711";
+    let secret = "kT9x-Zq81_mVb04sLwQe77yH";
+    let masks = masks(&format!(
+        "{{\"client_id\": \"{id}\", \"client_secret\": \"{secret}\"}}"
+    ));
+    let message = format!("{{\"x\":{{\"client_id\":\"{id}\",\"client_secret\":\"{secret}\"}}}}");
+    let masked = String::from_utf8(masks.mask_json_bytes(message.as_bytes()).into_owned()).unwrap();
+    assert!(
+        masked.contains("[secret KEY]") && !masked.contains(secret),
+        "{masked}"
+    );
+}
+
+#[test]
+fn an_echo_over_several_texts_of_a_message_leaves_nothing_of_it() {
+    let masks = masks("{\"user\":\"ann-4711\",\"pin\":\"0815-2342\"}");
+    let message = b"{\"x\":{\"user\":\"ann-4711\",\"pin\":\"0815-2342\"}}";
+    assert_eq!(masks.mask_json_bytes(message), &b""[..]);
+    let text = masks.mask_json_text(std::str::from_utf8(message).unwrap());
+    assert_eq!(text.as_deref(), Some("{\"x\":[secret KEY]}"));
+}
+
+#[test]
 fn the_lines_of_a_key_are_masked_however_they_are_indented_and_ended() {
     let body = STANDARD.encode((1..=125).rev().collect::<Vec<u8>>());
     let lines = [&body[..64], &body[64..128], &body[128..]];

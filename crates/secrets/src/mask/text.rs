@@ -76,9 +76,9 @@ impl Masks {
         }
     }
 
-    /// Replaces echoes in the bytes of a JSON message. What is not JSON becomes empty if it has an echo.
+    /// Replaces echoes in the bytes of a JSON message. The message becomes empty if an echo is not inside of its texts.
     pub fn mask_json_bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        let Cow::Owned(_) = self.mask_bytes(bytes) else {
+        let Cow::Owned(masked) = self.mask_bytes(bytes) else {
             return Cow::Borrowed(bytes);
         };
         let Ok(mut value) = serde_json::from_slice::<Value>(bytes) else {
@@ -86,6 +86,8 @@ impl Masks {
         };
         if self.mask_json(&mut value) {
             Cow::Owned(value.to_string().into_bytes())
+        } else if spans_texts(bytes, &masked) {
+            Cow::Owned(Vec::new())
         } else {
             Cow::Borrowed(bytes)
         }
@@ -93,14 +95,26 @@ impl Masks {
 
     /// Replaces echoes in a text that is JSON in most cases. Numbers stay as they are, so that JSON stays JSON.
     pub fn mask_json_text(&self, text: &str) -> Option<String> {
-        if let Cow::Borrowed(_) = self.mask_text(text) {
+        let Cow::Owned(masked) = self.mask_text(text) else {
             return None;
+        };
+        if let Ok(mut value) = serde_json::from_str::<Value>(text) {
+            if self.mask_json(&mut value) {
+                return Some(value.to_string());
+            }
+            if !spans_texts(text.as_bytes(), masked.as_bytes()) {
+                return None;
+            }
         }
-        match serde_json::from_str::<Value>(text) {
-            Ok(mut value) => self.mask_json(&mut value).then(|| value.to_string()),
-            Err(_) => Some(self.mask_text(text).into_owned()),
-        }
+        Some(masked)
     }
+}
+
+/// Returns whether masks removed quotes: an echo spanned several texts, as that of a secret that is JSON itself does. An echo
+/// in a number removes none.
+fn spans_texts(original: &[u8], masked: &[u8]) -> bool {
+    let quotes = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'"').count();
+    quotes(masked) < quotes(original)
 }
 
 fn lossy(bytes: Vec<u8>) -> String {

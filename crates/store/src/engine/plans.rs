@@ -11,6 +11,21 @@ pub(crate) fn sqlite_plan(statement: Sql) -> String {
     format!("{plan}\nof {}", statement.sqlite.replace("SCAN", "scan"))
 }
 
+/// The operations of SQLite's program for a statement, each with its first and third parameter.
+pub(crate) fn sqlite_program(statement: Sql) -> Vec<(String, i64, i64)> {
+    let folder = tempfile::tempdir().unwrap();
+    let store = crate::Store::open_sqlite(folder.path().join("lango.db"), "root".into()).unwrap();
+    drop(store);
+    let connection = rusqlite::Connection::open(folder.path().join("lango.db")).unwrap();
+    let explain = format!("EXPLAIN {}", statement.sqlite);
+    let mut explained = connection.prepare(&explain).unwrap();
+    let unbound = vec![rusqlite::types::Null; explained.parameter_count()];
+    let rows = explained.query_map(rusqlite::params_from_iter(unbound), |row| {
+        Ok((row.get("opcode")?, row.get("p1")?, row.get("p3")?))
+    });
+    rows.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
 /// A PostgreSQL database with many sessions, events, turns, approvals and tasks of many users.
 pub(crate) struct ManyRows(Client);
 

@@ -61,6 +61,7 @@ fn postgres_cell(row: &tokio_postgres::Row, column: usize) -> Result<Cell<'_>, F
         Some(&Type::FLOAT4) => row
             .try_get::<_, Option<f32>>(column)?
             .map(|number| Cell::Real(number.into())),
+        Some(&Type::INT8_ARRAY) => row.try_get::<_, Option<_>>(column)?.map(Cell::Ints),
         Some(&Type::BYTEA) => row.try_get::<_, Option<&[u8]>>(column)?.map(Cell::Bytes),
         _ => row
             .try_get::<_, Option<&str>>(column)?
@@ -74,6 +75,8 @@ pub(crate) enum Cell<'r> {
     Null,
     Int(i64),
     Real(f64),
+    /// An array of PostgreSQL.
+    Ints(Vec<i64>),
     /// Text by SQLite's word, which does not check it.
     Text(&'r [u8]),
     /// Text for sure.
@@ -102,6 +105,15 @@ impl Column<'_> for i64 {
     fn from_cell(cell: Cell<'_>) -> Result<Self, &'static str> {
         match cell {
             Cell::Int(number) => Ok(number),
+            _ => Err(WRONG_TYPE),
+        }
+    }
+}
+
+impl Column<'_> for Vec<i64> {
+    fn from_cell(cell: Cell<'_>) -> Result<Self, &'static str> {
+        match cell {
+            Cell::Ints(numbers) => Ok(numbers),
             _ => Err(WRONG_TYPE),
         }
     }
@@ -193,5 +205,17 @@ impl<'r> Column<'r> for Vec<u8> {
 impl<'r> Column<'r> for Arc<[u8]> {
     fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
         <&[u8]>::from_cell(cell).map(Into::into)
+    }
+}
+
+impl<'r> Column<'r> for crate::tables::Cell {
+    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
+        Ok(match cell {
+            Cell::Null => Self::Null,
+            Cell::Int(number) => Self::Integer(number),
+            Cell::Real(number) => Self::Real(number),
+            Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+            text => Self::Text(String::from_cell(text)?),
+        })
     }
 }

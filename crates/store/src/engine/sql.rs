@@ -12,6 +12,16 @@ pub(crate) struct Sql {
     pub postgres: &'static str,
 }
 
+impl Sql {
+    /// A statement that is never sent to SQLite.
+    pub(crate) const fn only_postgres(postgres: &'static str) -> Self {
+        Self {
+            sqlite: "",
+            postgres,
+        }
+    }
+}
+
 /// Makes a [`Sql`] of one text, or of one for each database.
 macro_rules! sql {
     (sqlite: $sqlite:expr, postgres: $postgres:expr $(,)?) => {

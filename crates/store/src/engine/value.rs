@@ -41,6 +41,15 @@ macro_rules! values {
 }
 pub(crate) use values;
 
+/// One row of values for [`Tx::query_bulk`](super::Tx::query_bulk).
+macro_rules! bulk_row {
+    ($($value:expr),* $(,)?) => {{
+        use $crate::engine::ToValue as _;
+        vec![$(($value).to_value()),*]
+    }};
+}
+pub(crate) use bulk_row;
+
 /// A number that is stored as it is, or the error that there is no room for it.
 pub(crate) fn stored(number: u64) -> Result<i64, Failure> {
     i64::try_from(number)
@@ -143,6 +152,18 @@ impl ToValue for Vec<u8> {
 impl ToValue for Arc<[u8]> {
     fn to_value(&self) -> Value<'_> {
         Value::Bytes(self)
+    }
+}
+
+impl ToValue for crate::tables::Cell {
+    fn to_value(&self) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Text(text) => Value::Text(text),
+            Self::Integer(number) => Value::Int(*number),
+            Self::Real(number) => Value::Real(*number),
+            Self::Bytes(bytes) => Value::Bytes(bytes),
+        }
     }
 }
 

@@ -56,7 +56,7 @@ impl Name {
     }
 
     /// A name that was checked before it was stored.
-    pub(crate) fn stored(text: Text) -> Self {
+    pub(super) fn stored(text: Text) -> Self {
         Self(text)
     }
 }

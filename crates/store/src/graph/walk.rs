@@ -1,4 +1,4 @@
-//! A walk along facts: where it starts, how far it goes, and what it found.
+//! A walk along facts: where it starts, how far it goes, and its result.
 
 use super::{Entity, Fact, MOST_FACTS, Name};
 
@@ -56,7 +56,7 @@ impl WalkLimits {
 
     /// The same within the hard limits.
     #[must_use]
-    pub(crate) fn within_bounds(self) -> Self {
+    pub(super) fn within_bounds(self) -> Self {
         Self {
             depth: self.depth.min(Self::MOST_DEPTH),
             facts: self.facts.min(MOST_FACTS),
@@ -71,15 +71,15 @@ impl Default for WalkLimits {
     }
 }
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traversal {
     /// Where it started.
     pub start: Entity,
-    /// The facts on the way, each once, the nearest first, in an order that does not change by itself.
+    /// The facts on the way, each once, the nearest first, in a stable order.
     pub steps: Vec<Step>,
     /// What was left out.
-    pub cuts: Cuts,
+    pub truncation: Truncation,
 }
 
 /// One fact on the way.
@@ -93,10 +93,10 @@ pub struct Step {
 
 /// What a walk left out, by the limit that stopped it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Cuts {
-    /// It found as many facts as were asked for, and there are more.
+pub struct Truncation {
+    /// It reached the requested number of facts, and there are more.
     pub facts: bool,
-    /// It looked at as many facts as one walk may, most of which did not fit.
+    /// It looked at as many facts as one walk may, most of which did not match.
     pub work: bool,
     /// Entities with more facts than were taken from them.
     pub hubs: Vec<Name>,
@@ -104,8 +104,8 @@ pub struct Cuts {
     pub not_followed: usize,
 }
 
-impl Cuts {
-    /// Whether anything within the depth is missing.
+impl Truncation {
+    /// Whether nothing within the depth is missing.
     pub fn is_complete(&self) -> bool {
         !self.facts && !self.work && self.hubs.is_empty()
     }

@@ -1,20 +1,21 @@
-//! The walk along facts: breadth first, over numbers alone.
+//! The walk along facts: breadth first, over ids alone.
 //!
-//! It asks for the facts of one entity after the other and decides which are taken, so that its work is bounded by its
-//! limits, not by how much there is. Where the facts come from is for the database.
+//! It asks for the edges of one entity after the other and decides which are taken, so that its work is bounded by its
+//! limits, not by the size of the graph.
 
-use super::{Cuts, Name, Walk, WalkLimits};
+use super::{Name, Truncation, Walk, WalkLimits};
+use lango_core::Text;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
 
-/// How many facts of one entity are looked at each way; more only matter where most do not fit.
+/// Edges of one entity that are looked at in each direction; more only matter where most do not match.
 const MOST_LOOKED_AT_PER_ENTITY: usize = 2_000;
 
-/// How many facts one walk looks at.
+/// Edges that one walk looks at.
 const MOST_LOOKED_AT: usize = 20_000;
 
-/// A walk under way.
-pub(crate) struct Walker {
+/// A walk in progress.
+pub(super) struct Walker {
     kinds: HashSet<String>,
     limits: WalkLimits,
     start: i64,
@@ -24,39 +25,37 @@ pub(crate) struct Walker {
     seen: HashSet<i64>,
     /// Entities that were or will be followed.
     visited: HashSet<i64>,
-    /// Entities to be followed, with their distance from the start.
+    /// Entities to follow, with their distance from the start.
     queue: VecDeque<(i64, usize)>,
-    /// Whether an entity is of a type that is wanted.
-    fitting: HashMap<i64, bool>,
+    /// Whether an entity has one of the wanted types.
+    matching: HashMap<i64, bool>,
     hubs: Vec<i64>,
     looked_at: usize,
-    cuts: Cuts,
+    truncation: Truncation,
 }
 
 /// A fact that leads on from an entity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Edge {
-    /// The fact.
+pub(super) struct Edge {
     pub fact: i64,
     /// The entity at its other end.
     pub far: i64,
+    /// The type of that, if types matter.
+    pub kind: Option<Text>,
 }
 
-/// What a walk found, in numbers.
-pub(crate) struct Walked {
-    /// Where it started.
+/// The result of a walk, in ids.
+pub(super) struct WalkResult {
     pub start: i64,
-    /// Facts with their depth, in the order of finding.
+    /// Facts with their depth, in the order of the walk.
     pub found: Vec<(usize, i64)>,
-    /// Entities with more facts than were taken from them.
+    /// Entities with more edges than were taken.
     pub hubs: Vec<i64>,
-    /// What was left out; without the names of the hubs.
-    pub cuts: Cuts,
+    /// Without the names of the hubs.
+    pub truncation: Truncation,
 }
 
 impl Walker {
-    /// A walk from this entity.
-    pub(crate) fn new(start: i64, walk: &Walk) -> Self {
+    pub(super) fn new(start: i64, walk: &Walk) -> Self {
         Self {
             kinds: walk.kinds.iter().map(Name::key).collect(),
             limits: walk.limits.within_bounds(),
@@ -65,26 +64,26 @@ impl Walker {
             seen: HashSet::new(),
             visited: HashSet::from([start]),
             queue: VecDeque::from([(start, 0)]),
-            fitting: HashMap::new(),
+            matching: HashMap::new(),
             hubs: Vec::new(),
             looked_at: 0,
-            cuts: Cuts::default(),
+            truncation: Truncation::default(),
         }
     }
 
-    /// The entity whose facts are to be followed next, each way, and how far from the start those lead.
-    pub(crate) fn next(&mut self) -> Option<(i64, usize)> {
+    /// The entity to follow next, in each direction, and how far from the start its edges lead.
+    pub(super) fn next(&mut self) -> Option<(i64, usize)> {
         while let Some((entity, distance)) = self.queue.pop_front() {
             if distance < self.limits.depth {
                 return Some((entity, distance + 1));
             }
-            self.cuts.not_followed += 1;
+            self.truncation.not_followed += 1;
         }
         None
     }
 
-    /// Entities that will be followed soon, so that their facts can be fetched together.
-    pub(crate) fn ahead(&self) -> impl Iterator<Item = i64> {
+    /// Entities that will be followed soon, so that their edges can be fetched together.
+    pub(super) fn ahead(&self) -> impl Iterator<Item = i64> {
         let followed = |(_, distance): &&(i64, usize)| *distance < self.limits.depth;
         self.queue
             .iter()
@@ -92,98 +91,97 @@ impl Walker {
             .map(|(entity, _)| *entity)
     }
 
-    /// What may be taken from one entity, one way.
-    pub(crate) fn share(&self, entity: i64) -> Share {
-        let facts = if entity == self.start {
+    /// What may be taken from one entity in one direction.
+    pub(super) fn quota(&self, entity: i64) -> Quota {
+        let edges = if entity == self.start {
             self.limits.facts
         } else {
             self.limits.facts_per_entity
         };
-        Share {
-            facts,
+        Quota {
+            edges,
             looks: MOST_LOOKED_AT_PER_ENTITY,
             is_spent: false,
         }
     }
 
-    /// Takes a fact of an entity, or passes it over. `kind` says of what type the far entity is; it is asked at most once for
-    /// an entity, and only where types matter. The walk is over at a break.
-    pub(crate) fn take<E>(
+    /// Takes edges of an entity until its quota is spent. The walk is over at a break.
+    pub(super) fn take_all(
         &mut self,
-        edge: Edge,
-        depth: usize,
-        share: &mut Share,
-        kind: impl FnOnce(i64) -> Result<Option<Name>, E>,
-    ) -> Result<ControlFlow<()>, E> {
-        if self.looked_at == MOST_LOOKED_AT {
-            self.cuts.work = true;
-            return Ok(ControlFlow::Break(()));
+        (entity, depth): (i64, usize),
+        quota: &mut Quota,
+        edges: impl IntoIterator<Item = Edge>,
+    ) -> ControlFlow<()> {
+        for edge in edges {
+            self.take(edge, depth, quota)?;
+            if quota.is_spent {
+                if self.hubs.last() != Some(&entity) {
+                    self.hubs.push(entity);
+                }
+                break;
+            }
         }
-        if share.looks == 0 {
-            share.is_spent = true;
-            return Ok(ControlFlow::Continue(()));
+        ControlFlow::Continue(())
+    }
+
+    fn take(&mut self, edge: Edge, depth: usize, quota: &mut Quota) -> ControlFlow<()> {
+        if self.looked_at == MOST_LOOKED_AT {
+            self.truncation.work = true;
+            return ControlFlow::Break(());
+        }
+        if quota.looks == 0 {
+            quota.is_spent = true;
+            return ControlFlow::Continue(());
         }
         self.looked_at += 1;
-        share.looks -= 1;
-        if self.seen.contains(&edge.fact) || !self.fits(edge.far, kind)? {
-            return Ok(ControlFlow::Continue(()));
+        quota.looks -= 1;
+        if self.seen.contains(&edge.fact) || !self.matches(&edge) {
+            return ControlFlow::Continue(());
         }
         if self.found.len() == self.limits.facts {
-            self.cuts.facts = true;
-            return Ok(ControlFlow::Break(()));
+            self.truncation.facts = true;
+            return ControlFlow::Break(());
         }
-        if share.facts == 0 {
-            share.is_spent = true;
-            return Ok(ControlFlow::Continue(()));
+        if quota.edges == 0 {
+            quota.is_spent = true;
+            return ControlFlow::Continue(());
         }
-        share.facts -= 1;
+        quota.edges -= 1;
         self.seen.insert(edge.fact);
         self.found.push((depth, edge.fact));
         if self.visited.insert(edge.far) {
             self.queue.push_back((edge.far, depth));
         }
-        Ok(ControlFlow::Continue(()))
+        ControlFlow::Continue(())
     }
 
-    /// An entity has more than may be taken from it one way.
-    pub(crate) fn leave(&mut self, entity: i64) {
-        if self.hubs.last() != Some(&entity) {
-            self.hubs.push(entity);
+    fn matches(&mut self, edge: &Edge) -> bool {
+        if self.kinds.is_empty() {
+            return true;
         }
+        let kinds = &self.kinds;
+        let is_wanted = |kind: &Text| kinds.contains(&Name::stored(kind.clone()).key());
+        *self
+            .matching
+            .entry(edge.far)
+            .or_insert_with(|| edge.kind.as_ref().is_some_and(is_wanted))
     }
 
-    /// What was found.
-    pub(crate) fn finish(self) -> Walked {
-        Walked {
+    pub(super) fn finish(self) -> WalkResult {
+        WalkResult {
             start: self.start,
             found: self.found,
             hubs: self.hubs,
-            cuts: self.cuts,
+            truncation: self.truncation,
         }
-    }
-
-    fn fits<E>(
-        &mut self,
-        entity: i64,
-        kind: impl FnOnce(i64) -> Result<Option<Name>, E>,
-    ) -> Result<bool, E> {
-        if self.kinds.is_empty() {
-            return Ok(true);
-        }
-        if let Some(fits) = self.fitting.get(&entity) {
-            return Ok(*fits);
-        }
-        let fits = kind(entity)?.is_some_and(|kind| self.kinds.contains(&kind.key()));
-        self.fitting.insert(entity, fits);
-        Ok(fits)
     }
 }
 
-/// What may still be taken from one entity, one way.
-pub(crate) struct Share {
-    /// Facts that may be taken.
-    pub facts: usize,
-    /// Facts that may be looked at.
+/// What may still be taken from one entity in one direction.
+pub(super) struct Quota {
+    /// Edges that may be taken.
+    pub edges: usize,
+    /// Edges that may be looked at.
     pub looks: usize,
     /// Whether there is more than may be taken.
     pub is_spent: bool,

@@ -11,7 +11,7 @@ mod selection;
 
 pub(crate) use selection::{SelectedTerm, Term, TermSelection};
 
-use super::Ranked;
+use super::Ranking;
 use std::collections::{HashMap, HashSet};
 
 /// How fast repetitions of a term saturate, and how much the length of a text matters. The usual values.
@@ -119,7 +119,7 @@ impl Scorer {
     }
 
     /// Ranks the selected chunks.
-    pub(crate) fn rank(&self, selected: &[ChunkLength], limit: usize) -> Ranked {
+    pub(crate) fn rank(&self, selected: &[ChunkLength], limit: usize) -> Ranking {
         let mut documents: HashMap<i64, Candidate> = HashMap::new();
         let mut scores = Vec::with_capacity(selected.len());
         for chunk in selected {
@@ -144,7 +144,7 @@ impl Scorer {
             let document = self.score(&documents[&chunk.document], mean_words);
             (chunk.id, score + DOCUMENT_SHARE * (document - score))
         });
-        Ranked {
+        Ranking {
             hits: best(scores.collect(), limit),
             unknown: self.unknown,
             left_out: self.left_out,

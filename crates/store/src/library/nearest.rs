@@ -1,76 +1,189 @@
-//! The coarse look at vectors: how many signs differ, for all chunks of some collections, and what of that is kept in memory.
+//! The nearest vectors: a coarse scan that counts differing signs, then exact cosines of the best. Scanned signs stay in memory.
+//!
+//! In PostgreSQL, pgvector's index replaces the scan where many signs would have to be read first.
 
-use super::CollectionId;
-use super::vectors::{BLOCK_CHUNKS, bits_of};
+use super::VectorOutcome;
+use super::statements as sql;
+use super::vectors::{self, BLOCK_CHUNKS, bits_of, blocks_of, cosine};
+use crate::engine::{Failure, Row, Tx, values};
+use crate::postgres::pgvector;
+use lango_core::EmbeddingMaker;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many chunks are looked at finely, at least.
-pub(crate) const LOOKED_AT_FINELY: usize = 384;
+/// The number of chunks whose cosines are computed, at least.
+const MIN_CANDIDATES: usize = 384;
 
-/// How much memory the signs that are kept take at most, in bytes.
-const MOST_KEPT: usize = 64 * 1024 * 1024;
+/// The size of the cache, in bytes.
+const MAX_CACHED: usize = 64 * 1024 * 1024;
 
-/// Of how many collections it is kept which generation was searched.
-const MOST_SEEN: usize = 10_000;
+/// How many times as many signs are read where nothing changed since the last search: the next one is likely to find them in
+/// memory, where a scan is faster than an index. So many of 256 dimensions nearly fill the cache.
+const REUSE: u64 = 64;
 
-/// The signs of the collections that were searched, kept until their vectors change: reading them takes longer than
-/// comparing them. Beyond a bound nothing is kept.
-#[derive(Default)]
-pub(crate) struct BitsInMemory {
-    kept: Mutex<Kept>,
-    /// The generations of collections that were searched without their signs.
-    seen: Mutex<HashMap<CollectionId, i64>>,
+/// The number of collections whose last search is remembered.
+const MAX_SEARCHED: usize = 10_000;
+
+pub(crate) struct NearestQuery {
+    pub cache: Arc<BitsCache>,
+    /// The number of vectors whose signs are read at most, where an index can be used instead.
+    pub max_scanned: u64,
+    pub collections: Vec<i64>,
+    pub maker: EmbeddingMaker,
+    pub vector: Vec<f32>,
+    pub limit: usize,
 }
 
-/// The signs of collections, each with its generation.
-type Kept = HashMap<CollectionId, (i64, Arc<Bits>)>;
+/// The state of a collection's vectors.
+struct Generation {
+    collection: i64,
+    /// Counts the changes.
+    generation: i64,
+    vectors: i64,
+}
 
-impl BitsInMemory {
-    /// The signs of a collection as they were at this generation, if they are kept.
-    pub(crate) fn of(&self, collection: CollectionId, generation: i64) -> Option<Arc<Bits>> {
-        let kept = self.kept();
-        let (kept, bits) = kept.get(&collection)?;
-        (*kept == generation).then(|| Arc::clone(bits))
+/// Finds the chunks with the nearest vectors.
+pub(super) async fn search(
+    tx: &mut Tx<'_>,
+    query: &NearestQuery,
+) -> Result<VectorOutcome<Vec<(i64, f64)>>, Failure> {
+    let mut stored = None;
+    let generation = |row: Row<'_>| {
+        if row.get::<Option<Cow<'_, str>>>(3)?.is_some() {
+            stored = Some(vectors::maker_in(row, 3)?);
+        }
+        Ok(Generation {
+            collection: row.get(0)?,
+            generation: row.get(1)?,
+            vectors: row.get(2)?,
+        })
+    };
+    let values = values![query.collections];
+    let collections = tx.query(sql::GENERATIONS, values, generation).await?;
+    if collections.is_empty() {
+        stored = vectors::maker(tx).await?;
+    }
+    match stored {
+        None => return Ok(VectorOutcome::Done(Vec::new())),
+        Some(stored) if stored != query.maker => return Ok(VectorOutcome::OtherMaker(stored)),
+        Some(_) => {}
+    }
+    let is_read = |of: &&Generation| query.cache.get(of.collection, of.generation).is_some();
+    let (mut unread, mut max_scanned) = (0, query.max_scanned.saturating_mul(REUSE));
+    for of in collections.iter().filter(|of| !is_read(of)) {
+        unread += u64::try_from(of.vectors).unwrap_or(0);
+        if query.cache.is_first_search(of.collection, of.generation) {
+            max_scanned = query.max_scanned;
+        }
+    }
+    if unread > max_scanned {
+        let vectors = collections.iter().map(|of| of.vectors).sum();
+        if let Some(nearest) = pgvector::nearest(tx, query, vectors).await? {
+            return Ok(VectorOutcome::Done(nearest));
+        }
+    }
+    Ok(VectorOutcome::Done(scan(tx, query, &collections).await?))
+}
+
+async fn scan(
+    tx: &mut Tx<'_>,
+    query: &NearestQuery,
+    collections: &[Generation],
+) -> Result<Vec<(i64, f64)>, Failure> {
+    let signs = Signs::of(&query.vector);
+    let mut all = Vec::with_capacity(collections.len());
+    for collection in collections {
+        all.push(read_bits(tx, &query.cache, collection, &signs).await?);
+    }
+    let candidates = MIN_CANDIDATES.max(query.limit);
+    let near = tx.compute(move || {
+        let mut scan = Scan::new(signs);
+        all.iter().for_each(|bits| scan.add(bits));
+        scan.best(candidates).collect::<Vec<i64>>()
+    });
+    let near = near.await?;
+    let with_cosine = |row: Row<'_>| Ok((row.get(0)?, cosine(&query.vector, row.get(1)?)));
+    let cosines = tx.query(sql::VECTORS, values![near], with_cosine).await?;
+    Ok(nearest_first(cosines, query.limit))
+}
+
+/// Returns the signs of a collection, from the cache if they have not changed.
+async fn read_bits(
+    tx: &mut Tx<'_>,
+    cache: &BitsCache,
+    of: &Generation,
+    like: &Signs,
+) -> Result<Arc<Bits>, Failure> {
+    if let Some(bits) = cache.get(of.collection, of.generation) {
+        return Ok(bits);
+    }
+    let (first, end) = blocks_of(of.collection);
+    let mut bits = Bits::like(like, of.vectors);
+    let add = |row: Row<'_>| {
+        bits.add(row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(())
+    };
+    tx.query(sql::BLOCKS_IN_RANGE, values![first, end], add)
+        .await?;
+    let bits = Arc::new(bits);
+    cache.insert(of.collection, of.generation, &bits);
+    Ok(bits)
+}
+
+/// The signs of collections that were scanned, each with its generation: reading them takes longer than comparing them.
+#[derive(Default)]
+pub(crate) struct BitsCache {
+    cached: Mutex<Cached>,
+    /// The generations of collections that were searched without their signs.
+    searched: Mutex<HashMap<i64, i64>>,
+}
+
+type Cached = HashMap<i64, (i64, Arc<Bits>)>;
+
+impl BitsCache {
+    fn get(&self, collection: i64, generation: i64) -> Option<Arc<Bits>> {
+        let cached = self.lock();
+        let (cached, bits) = cached.get(&collection)?;
+        (*cached == generation).then(|| Arc::clone(bits))
     }
 
-    /// Keeps the signs of a collection, of which this generation is the oldest that they may be of.
-    pub(crate) fn keep(&self, collection: CollectionId, generation: i64, bits: &Arc<Bits>) {
-        let mut kept = self.kept();
-        kept.remove(&collection);
-        let others: usize = kept.values().map(|(_, bits)| bits.size()).sum();
-        if others + bits.size() > MOST_KEPT {
-            kept.clear();
+    fn insert(&self, collection: i64, generation: i64, bits: &Arc<Bits>) {
+        let mut cached = self.lock();
+        cached.remove(&collection);
+        let others: usize = cached.values().map(|(_, bits)| bits.size()).sum();
+        if others + bits.size() > MAX_CACHED {
+            cached.clear();
         }
-        if bits.size() <= MOST_KEPT {
-            kept.insert(collection, (generation, Arc::clone(bits)));
+        if bits.size() <= MAX_CACHED {
+            cached.insert(collection, (generation, Arc::clone(bits)));
         }
     }
 
     /// Whether a collection is searched for the first time at this generation.
-    pub(crate) fn is_news(&self, collection: CollectionId, generation: i64) -> bool {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if seen.len() >= MOST_SEEN {
-            seen.clear();
+    fn is_first_search(&self, collection: i64, generation: i64) -> bool {
+        let mut searched = self.searched.lock().unwrap_or_else(PoisonError::into_inner);
+        if searched.len() >= MAX_SEARCHED {
+            searched.clear();
         }
-        seen.insert(collection, generation) != Some(generation)
+        searched.insert(collection, generation) != Some(generation)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Cached> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The signs of a collection: the keys of its chunks, and for each the same number of words.
-pub(crate) struct Bits {
+struct Bits {
     keys: Vec<i64>,
     words: Vec<u64>,
     width: usize,
 }
 
 impl Bits {
-    /// None yet, for vectors like this one, with room for as many as there will be.
-    pub(crate) fn like(wanted: &Signs, vectors: i64) -> Self {
+    /// Is empty, with room for so many vectors of the same length.
+    fn like(wanted: &Signs, vectors: i64) -> Self {
         let vectors = usize::try_from(vectors).unwrap_or(0);
         let width = wanted.0.len();
         Self {
@@ -80,8 +193,8 @@ impl Bits {
         }
     }
 
-    /// Adds the signs of a stored block.
-    pub(crate) fn add(&mut self, block: i64, present: &[u8], bits: &[u8]) {
+    /// Adds a stored block.
+    fn add(&mut self, block: i64, present: &[u8], bits: &[u8]) {
         let first = block * BLOCK_CHUNKS as i64;
         for (slot, signs) in bits.chunks_exact((self.width * 8).max(1)).enumerate() {
             let byte = present.get(slot / 8);
@@ -97,27 +210,25 @@ impl Bits {
     }
 }
 
-/// The signs of the vector that others are to be near to.
-pub(crate) struct Signs(Vec<u64>);
+/// The signs of the query.
+struct Signs(Vec<u64>);
 
 impl Signs {
-    /// Those of this vector.
-    pub(crate) fn of(vector: &[f32]) -> Self {
+    fn of(vector: &[f32]) -> Self {
         Self(words_of(&bits_of(vector)).collect())
     }
 }
 
-/// How many signs differ, for every chunk.
-pub(crate) struct Coarse {
+/// The number of differing signs of every chunk.
+struct Scan {
     wanted: Signs,
     distances: Vec<(u32, i64)>,
-    /// How many chunks there are at each distance.
+    /// The number of chunks at each distance.
     counts: Vec<usize>,
 }
 
-impl Coarse {
-    /// A look for what is near to this.
-    pub(crate) fn new(wanted: Signs) -> Self {
+impl Scan {
+    fn new(wanted: Signs) -> Self {
         Self {
             distances: Vec::new(),
             counts: vec![0; wanted.0.len() * 64 + 1],
@@ -125,16 +236,10 @@ impl Coarse {
         }
     }
 
-    /// What is looked for.
-    pub(crate) fn wanted(&self) -> &Signs {
-        &self.wanted
-    }
-
-    /// Looks at the signs of one more collection.
-    pub(crate) fn add(&mut self, bits: &Bits) {
+    fn add(&mut self, bits: &Bits) {
         let wanted = &self.wanted.0;
         if bits.width != wanted.len() || wanted.is_empty() {
-            // Of a maker that was replaced just now; its chunks are not near to anything any more.
+            // The vectors of another model, which was replaced just now.
             return;
         }
         self.distances.reserve(bits.keys.len());
@@ -149,8 +254,8 @@ impl Coarse {
         }
     }
 
-    /// The keys of the nearest, at least `most` of them if there are as many: all at the last distance are in.
-    pub(crate) fn best(&self, most: usize) -> impl Iterator<Item = i64> {
+    /// The keys of at least `most` of the nearest, if there are as many: all at the last distance are included.
+    fn best(&self, most: usize) -> impl Iterator<Item = i64> {
         let mut left = most;
         let farthest = self.counts.iter().position(|count| {
             left = left.saturating_sub(*count);
@@ -162,7 +267,7 @@ impl Coarse {
     }
 }
 
-/// The best of what was looked at finely, the nearest first; of two that are equal, the older.
+/// Sorts by cosine, the nearest first, and equal ones by key.
 pub(crate) fn nearest_first(mut cosines: Vec<(i64, f64)>, most: usize) -> Vec<(i64, f64)> {
     cosines.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
     cosines.truncate(most);

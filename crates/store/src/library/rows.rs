@@ -1,19 +1,24 @@
-//! The seam to the library's rows: documents in chunks, their words, their vectors, and what agents saved.
+//! Access to the rows of the library.
 //!
-//! All writing is in changes of a few hundred rows, because others wait behind them; what is larger is for the caller to
-//! cut. Reading is bounded by what is looked for, not by what is there, with one exception: the coarse look at vectors
-//! passes over all bits of the collections it searches.
+//! A write changes a few hundred rows at most, because turns wait behind it; callers split larger ones. Reads are bounded by
+//! what they look for, except that a scan for vectors reads one bit per number of all vectors in its collections.
 
+use super::nearest::NearestQuery;
 use super::{
-    CollectionId, CollectionRow, DocumentRow, Found, KnowledgeRow, LearningRow, Piece, QueryWord,
-    Ranked, Removal, Stored, VectorSearch, Wanted,
+    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, KnowledgeRow,
+    LearningRow, QueryWord, Ranking, Removal, SearchHit, VectorOutcome, VectorSearch, documents,
+    entries, lexical, nearest, vectors,
 };
 use crate::database::Answer;
+use crate::engine::Engine;
+use crate::postgres::pgvector;
+use crate::store::Store;
 use lango_core::{EmbeddingMaker, SessionId, UserId};
+use std::sync::Arc;
 
 /// The rows of the library in a database.
 pub trait LibraryRows: Send + Sync {
-    /// A user's collection of that name, made if it is not there.
+    /// Returns a user's collection of that name; creates it if there is none.
     fn collection(
         &self,
         user: &UserId,
@@ -21,106 +26,325 @@ pub trait LibraryRows: Send + Sync {
         session: Option<&SessionId>,
     ) -> Answer<'_, CollectionId>;
 
-    /// The collections that a user sees in a session, and who made their vectors. Without a session, those that are seen
-    /// everywhere.
+    /// Lists the collections that a user sees in a session, with the model of their vectors. Without a session, those that
+    /// every session sees.
     fn visible(
         &self,
         user: &UserId,
         session: Option<&SessionId>,
     ) -> Answer<'_, (Vec<CollectionRow>, Option<EmbeddingMaker>)>;
 
-    /// All collections of a user, those of every session included, by name.
+    /// Lists all collections of a user, those of every session included, by name.
     fn all_collections(&self, user: &UserId) -> Answer<'_, Vec<CollectionRow>>;
 
-    /// A user's documents in the order of their names, those of all sessions included.
-    fn documents(&self, user: &UserId, wanted: Wanted) -> Answer<'_, Vec<DocumentRow>>;
+    /// Lists documents of a user by name, those of all sessions included.
+    fn documents(&self, user: &UserId, filter: DocumentFilter) -> Answer<'_, Vec<DocumentRow>>;
 
-    /// Writes pieces of documents, in one change. A first piece needs its name to be free: see
-    /// [`remove`](Self::remove). Chunks with vectors need the maker.
-    fn write(&self, pieces: Vec<Piece>, maker: Option<EmbeddingMaker>) -> Answer<'_, Stored<()>>;
+    /// Writes parts of documents in one transaction. The name of a first part must be free: see [`remove`](Self::remove).
+    /// Chunks with vectors need the model.
+    fn write(
+        &self,
+        parts: Vec<DocumentPart>,
+        maker: Option<EmbeddingMaker>,
+    ) -> Answer<'_, VectorOutcome<()>>;
 
-    /// Removes a user's document with its words and vectors, in as many changes as that takes. Gives the number of its
-    /// chunks, or nothing if there is no such document.
+    /// Removes a user's document with its words and vectors, in as many transactions as that takes. Returns the number of its
+    /// chunks, or `None` if there is no such document.
     fn remove(&self, user: &UserId, document: i64, removal: Removal) -> Answer<'_, Option<u64>>;
 
-    /// Who made the vectors, if there are any.
+    /// Returns the model of the stored vectors, if there are any.
     fn maker(&self) -> Answer<'_, Option<EmbeddingMaker>>;
 
-    /// Makes room for the vectors of this maker: those of another are dropped.
+    /// Makes this the model of all vectors, and deletes those of another.
     fn begin_vectors(&self, maker: EmbeddingMaker) -> Answer<'_, ()>;
 
-    /// Chunks without a vector, in the order of their keys, after a key: key, heading and text.
+    /// Lists chunks without a vector after a key, by key: key, heading and text.
     fn without_vectors(&self, after: i64, most: usize) -> Answer<'_, Vec<(i64, String, String)>>;
 
-    /// Gives chunks their vectors. One that is gone meanwhile is passed over.
+    /// Stores the vectors of chunks, except those that were removed meanwhile.
     fn set_vectors(
         &self,
         maker: EmbeddingMaker,
         made: Vec<(i64, Vec<f32>)>,
-    ) -> Answer<'_, Stored<()>>;
+    ) -> Answer<'_, VectorOutcome<()>>;
 
-    /// How many chunks of all users there are, and how many of them hold each of the words; see
-    /// [`lexical`](Self::lexical) for what a word is.
+    /// Counts the chunks of all users, and those that have each of the words; see [`lexical`](Self::lexical).
     fn frequencies(&self, words: Vec<String>) -> Answer<'_, (u64, Vec<u64>)>;
 
-    /// The chunks that hold any of the words, the best first.
+    /// Ranks the chunks that have any of the words by BM25.
     fn lexical(
         &self,
         collections: Vec<CollectionId>,
         words: Vec<QueryWord>,
         most: usize,
-    ) -> Answer<'_, Ranked>;
+    ) -> Answer<'_, Ranking>;
 
-    /// The chunks whose vectors are nearest, with the cosine of the angle, the nearest first.
+    /// Finds the chunks with the nearest vectors: their keys and cosines, the nearest first.
     fn nearest(
         &self,
         collections: Vec<CollectionId>,
         maker: EmbeddingMaker,
         vector: Vec<f32>,
         most: usize,
-    ) -> Answer<'_, Stored<Vec<(i64, f64)>>>;
+    ) -> Answer<'_, VectorOutcome<Vec<(i64, f64)>>>;
 
-    /// How those are found.
+    /// Describes how [`nearest`](Self::nearest) works in this database.
     fn vector_search(&self) -> Answer<'_, VectorSearch>;
 
-    /// Makes the index for them, if there can be one and is none, however long that takes; others go on meanwhile. Says how
-    /// they are found then.
+    /// Creates the index of vectors if it is possible, useful and missing, however long that takes, without blocking others.
     fn index_vectors(&self) -> Answer<'_, VectorSearch>;
 
-    /// Chunks by their keys, in that order, without those that are gone.
-    fn chunks(&self, ids: Vec<i64>) -> Answer<'_, Vec<Found>>;
+    /// Reads chunks in the order of these keys, without those that do not exist.
+    fn chunks(&self, ids: Vec<i64>) -> Answer<'_, Vec<SearchHit>>;
 
-    /// Saves a new version, with the document by which it is found, unless it says what the newest says already. Gives
-    /// the version, and whether it is new.
+    /// Saves a new version and the document that searches find it by, unless the newest version says the same. Returns the
+    /// version, and whether it is new.
     fn save_knowledge(
         &self,
         user: &UserId,
         row: KnowledgeRow,
-        piece: Piece,
+        part: DocumentPart,
         maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, Stored<(u64, bool)>>;
+    ) -> Answer<'_, VectorOutcome<(u64, bool)>>;
 
-    /// What was saved, by the documents that a search gave; nothing for those that are something else.
+    /// Reads saved knowledge by its documents; `None` for other documents.
     fn knowledge(
         &self,
         user: &UserId,
         documents: Vec<i64>,
     ) -> Answer<'_, Vec<Option<KnowledgeRow>>>;
 
-    /// All versions under a key, the newest first.
+    /// Lists the versions under a key, the newest first.
     fn versions(&self, user: &UserId, key: &str, most: usize) -> Answer<'_, Vec<KnowledgeRow>>;
 
-    /// Saves a learning, with the document by which it is found. One with the same trigger and fix is brought up to
-    /// date. Gives whether it is new.
+    /// Saves a learning and the document that searches find it by, in place of one with the same trigger and fix. Returns
+    /// whether it is new.
     fn save_learning(
         &self,
         user: &UserId,
         row: LearningRow,
-        piece: Piece,
+        part: DocumentPart,
         maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, Stored<bool>>;
+    ) -> Answer<'_, VectorOutcome<bool>>;
 
-    /// Learnings by the documents that a search gave; nothing for those that are something else.
+    /// Reads learnings by their documents; `None` for other documents.
     fn learnings(&self, user: &UserId, documents: Vec<i64>)
     -> Answer<'_, Vec<Option<LearningRow>>>;
+}
+
+impl LibraryRows for Store {
+    fn collection(
+        &self,
+        user: &UserId,
+        name: &str,
+        session: Option<&SessionId>,
+    ) -> Answer<'_, CollectionId> {
+        let given = (user.clone(), name.to_owned(), session.cloned());
+        self.engine.write(given, |tx, (user, name, session)| {
+            Box::pin(documents::ensure_collection(tx, user, name, session))
+        })
+    }
+
+    fn visible(
+        &self,
+        user: &UserId,
+        session: Option<&SessionId>,
+    ) -> Answer<'_, (Vec<CollectionRow>, Option<EmbeddingMaker>)> {
+        let session = session.map_or("", SessionId::as_str).to_owned();
+        self.engine
+            .snapshot((user.clone(), session), |tx, (user, session)| {
+                Box::pin(async move {
+                    let visible = documents::collections(tx, user, Some(session)).await?;
+                    Ok((visible, vectors::maker(tx).await?))
+                })
+            })
+    }
+
+    fn all_collections(&self, user: &UserId) -> Answer<'_, Vec<CollectionRow>> {
+        self.engine.read(user.clone(), |tx, user| {
+            Box::pin(documents::collections(tx, user, None))
+        })
+    }
+
+    fn documents(&self, user: &UserId, filter: DocumentFilter) -> Answer<'_, Vec<DocumentRow>> {
+        self.engine
+            .read((user.clone(), filter), |tx, (user, filter)| {
+                Box::pin(documents::list(tx, user, filter))
+            })
+    }
+
+    fn write(
+        &self,
+        parts: Vec<DocumentPart>,
+        maker: Option<EmbeddingMaker>,
+    ) -> Answer<'_, VectorOutcome<()>> {
+        self.engine.write((parts, maker), |tx, (parts, maker)| {
+            Box::pin(documents::write(tx, parts, maker.as_ref()))
+        })
+    }
+
+    fn remove(&self, user: &UserId, document: i64, removal: Removal) -> Answer<'_, Option<u64>> {
+        let user = user.clone();
+        Box::pin(async move {
+            let mut chunks = 0;
+            loop {
+                let given = (user.clone(), document, removal);
+                let portion = self.engine.write(given, |tx, (user, document, removal)| {
+                    Box::pin(documents::remove_portion(tx, user, *document, *removal))
+                });
+                let Some(removed) = portion.await? else {
+                    return Ok(None);
+                };
+                chunks += removed.chunks;
+                if removed.is_complete {
+                    return Ok(Some(chunks));
+                }
+            }
+        })
+    }
+
+    fn maker(&self) -> Answer<'_, Option<EmbeddingMaker>> {
+        self.engine.read((), |tx, ()| Box::pin(vectors::maker(tx)))
+    }
+
+    fn begin_vectors(&self, maker: EmbeddingMaker) -> Answer<'_, ()> {
+        self.engine
+            .write(maker, |tx, maker| Box::pin(vectors::begin(tx, maker)))
+    }
+
+    fn without_vectors(&self, after: i64, most: usize) -> Answer<'_, Vec<(i64, String, String)>> {
+        self.engine.read((after, most), |tx, (after, most)| {
+            Box::pin(vectors::missing(tx, *after, *most))
+        })
+    }
+
+    fn set_vectors(
+        &self,
+        maker: EmbeddingMaker,
+        made: Vec<(i64, Vec<f32>)>,
+    ) -> Answer<'_, VectorOutcome<()>> {
+        self.engine.write((maker, made), |tx, (maker, made)| {
+            Box::pin(vectors::set(tx, maker, made))
+        })
+    }
+
+    fn frequencies(&self, words: Vec<String>) -> Answer<'_, (u64, Vec<u64>)> {
+        self.engine
+            .snapshot(words, |tx, words| Box::pin(lexical::frequencies(tx, words)))
+    }
+
+    fn lexical(
+        &self,
+        collections: Vec<CollectionId>,
+        words: Vec<QueryWord>,
+        most: usize,
+    ) -> Answer<'_, Ranking> {
+        let collections: Vec<i64> = collections.iter().map(|id| id.0).collect();
+        let given = (collections, words, most);
+        self.engine
+            .snapshot(given, |tx, (collections, words, most)| {
+                Box::pin(lexical::search(tx, collections, words, *most))
+            })
+    }
+
+    fn nearest(
+        &self,
+        collections: Vec<CollectionId>,
+        maker: EmbeddingMaker,
+        vector: Vec<f32>,
+        most: usize,
+    ) -> Answer<'_, VectorOutcome<Vec<(i64, f64)>>> {
+        let query = NearestQuery {
+            cache: Arc::clone(&self.bits),
+            max_scanned: match &self.engine {
+                Engine::Sqlite(_) => u64::MAX,
+                Engine::Postgres(postgres) => postgres.max_scanned_vectors(),
+            },
+            collections: collections.iter().map(|id| id.0).collect(),
+            maker,
+            vector,
+            limit: most,
+        };
+        self.engine
+            .snapshot(query, |tx, query| Box::pin(nearest::search(tx, query)))
+    }
+
+    fn vector_search(&self) -> Answer<'_, VectorSearch> {
+        match &self.engine {
+            Engine::Sqlite(_) => Box::pin(async { Ok(VectorSearch::Plain { why: None }) }),
+            Engine::Postgres(postgres) => {
+                let max_scanned = postgres.max_scanned_vectors();
+                self.engine.snapshot(max_scanned, |tx, max_scanned| {
+                    Box::pin(pgvector::describe(tx, *max_scanned))
+                })
+            }
+        }
+    }
+
+    fn index_vectors(&self) -> Answer<'_, VectorSearch> {
+        match &self.engine {
+            Engine::Sqlite(_) => self.vector_search(),
+            Engine::Postgres(postgres) => Box::pin(postgres.index_vectors()),
+        }
+    }
+
+    fn chunks(&self, ids: Vec<i64>) -> Answer<'_, Vec<SearchHit>> {
+        self.engine
+            .read(ids, |tx, ids| Box::pin(documents::chunks(tx, ids)))
+    }
+
+    fn save_knowledge(
+        &self,
+        user: &UserId,
+        row: KnowledgeRow,
+        part: DocumentPart,
+        maker: Option<EmbeddingMaker>,
+    ) -> Answer<'_, VectorOutcome<(u64, bool)>> {
+        let given = (user.clone(), row, part, maker);
+        self.engine.write(given, |tx, (user, row, part, maker)| {
+            Box::pin(entries::save_knowledge(tx, user, row, part, maker.as_ref()))
+        })
+    }
+
+    fn knowledge(
+        &self,
+        user: &UserId,
+        documents: Vec<i64>,
+    ) -> Answer<'_, Vec<Option<KnowledgeRow>>> {
+        self.engine
+            .read((user.clone(), documents), |tx, (user, documents)| {
+                Box::pin(entries::knowledge(tx, user, documents))
+            })
+    }
+
+    fn versions(&self, user: &UserId, key: &str, most: usize) -> Answer<'_, Vec<KnowledgeRow>> {
+        let given = (user.clone(), key.to_owned(), most);
+        self.engine.read(given, |tx, (user, key, most)| {
+            Box::pin(entries::versions(tx, user, key, *most))
+        })
+    }
+
+    fn save_learning(
+        &self,
+        user: &UserId,
+        row: LearningRow,
+        part: DocumentPart,
+        maker: Option<EmbeddingMaker>,
+    ) -> Answer<'_, VectorOutcome<bool>> {
+        let given = (user.clone(), row, part, maker);
+        self.engine.write(given, |tx, (user, row, part, maker)| {
+            Box::pin(entries::save_learning(tx, user, row, part, maker.as_ref()))
+        })
+    }
+
+    fn learnings(
+        &self,
+        user: &UserId,
+        documents: Vec<i64>,
+    ) -> Answer<'_, Vec<Option<LearningRow>>> {
+        self.engine
+            .read((user.clone(), documents), |tx, (user, documents)| {
+                Box::pin(entries::learnings(tx, user, documents))
+            })
+    }
 }

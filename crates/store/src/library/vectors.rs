@@ -1,7 +1,17 @@
-//! Vectors as they are stored: a signed byte for each number, and the signs alone, in blocks, for the coarse look.
+//! Vectors as they are stored: a signed byte for each number, and blocks of their signs, which searches scan first.
 //!
-//! A block holds the bits of 128 chunks with neighbouring keys, so that looking at all of them reads few large rows. The
-//! place of a chunk in its block follows from its key.
+//! A block holds the signs of 128 chunks with neighbouring keys, so that a scan reads few large rows. The place of a chunk in
+//! its block follows from its key.
+//!
+//! All vectors are of one embedding model. Its row is locked while vectors are stored.
+
+use super::VectorOutcome;
+use super::documents::lock;
+use super::statements as sql;
+use crate::engine::{Failure, Row, Sql, Tx, bulk_row, values};
+use lango_core::EmbeddingMaker;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How far the key of a collection is shifted in the keys of its chunks.
 pub(crate) const COLLECTION_SHIFT: u32 = 32;
@@ -69,9 +79,173 @@ pub(crate) fn cosine(vector: &[f32], stored: &[u8]) -> f64 {
     }
 }
 
-/// A vector does not have as many numbers as its maker says.
-pub(crate) fn wrong_length(found: usize, dimensions: usize) -> String {
-    format!("a vector has {found} numbers, its maker says {dimensions}")
+/// Returns the model of the stored vectors.
+pub(super) async fn maker(tx: &mut Tx<'_>) -> Result<Option<EmbeddingMaker>, Failure> {
+    read_maker(tx, sql::MAKER).await
+}
+
+async fn read_maker(tx: &mut Tx<'_>, statement: Sql) -> Result<Option<EmbeddingMaker>, Failure> {
+    tx.query_opt(statement, &[], |row| maker_in(row, 0)).await
+}
+
+pub(super) fn maker_in(row: Row<'_>, column: usize) -> Result<EmbeddingMaker, Failure> {
+    serde_json::from_str(&row.get::<Cow<'_, str>>(column)?)
+        .map_err(|error| Failure::other(format!("the maker of the vectors: {error}")))
+}
+
+/// Makes this the model if there is none, and locks it until the end of the transaction. Returns the stored model if it is
+/// another.
+pub(super) async fn claim(
+    tx: &mut Tx<'_>,
+    wanted: &EmbeddingMaker,
+) -> Result<Option<EmbeddingMaker>, Failure> {
+    let mut stored = read_maker(tx, sql::MAKER_FOR_SHARE).await?;
+    if stored.is_none() {
+        tx.execute(sql::INSERT_MAKER, values![json(wanted)?])
+            .await?;
+        stored = read_maker(tx, sql::MAKER_FOR_SHARE).await?;
+    }
+    Ok(stored.filter(|stored| stored != wanted))
+}
+
+/// Makes this the model, and deletes the vectors of another.
+pub(super) async fn begin(tx: &mut Tx<'_>, wanted: &EmbeddingMaker) -> Result<(), Failure> {
+    let json = json(wanted)?;
+    tx.execute(sql::INSERT_MAKER, values![json]).await?;
+    let stored = read_maker(tx, sql::MAKER_FOR_UPDATE).await?;
+    if stored.is_some_and(|stored| stored != *wanted) {
+        for statement in sql::DELETE_ALL_VECTORS {
+            tx.execute(statement, &[]).await?;
+        }
+        tx.execute(sql::SET_MAKER, values![json]).await?;
+    }
+    Ok(())
+}
+
+fn json(maker: &EmbeddingMaker) -> Result<String, Failure> {
+    serde_json::to_string(maker).map_err(|error| Failure::other(error.to_string()))
+}
+
+/// Lists chunks without a vector.
+pub(super) async fn missing(
+    tx: &mut Tx<'_>,
+    after: i64,
+    limit: usize,
+) -> Result<Vec<(i64, String, String)>, Failure> {
+    let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    tx.query(sql::MISSING_VECTORS, values![after, limit], chunk)
+        .await
+}
+
+/// Stores the vectors of chunks that still exist.
+pub(super) async fn set(
+    tx: &mut Tx<'_>,
+    maker: &EmbeddingMaker,
+    made: &[(i64, Vec<f32>)],
+) -> Result<VectorOutcome<()>, Failure> {
+    if let Some(other) = claim(tx, maker).await? {
+        return Ok(VectorOutcome::OtherMaker(other));
+    }
+    let keys: Vec<i64> = made.iter().map(|(key, _)| *key).collect();
+    lock(tx, keys.iter().map(|key| key >> COLLECTION_SHIFT).collect()).await?;
+    let existing = tx
+        .query(sql::EXISTING_CHUNKS, values![keys], |row| row.get(0))
+        .await?;
+    let existing: HashSet<i64> = existing.into_iter().collect();
+    let made = made.iter().filter(|(key, _)| existing.contains(key));
+    let made: Vec<(i64, &[f32])> = made.map(|(key, vector)| (*key, &vector[..])).collect();
+    store(tx, &made).await?;
+    Ok(VectorOutcome::Done(()))
+}
+
+/// Stores the vectors of chunks, which are of the right model, in locked collections.
+pub(super) async fn store(tx: &mut Tx<'_>, made: &[(i64, &[f32])]) -> Result<(), Failure> {
+    let Some((_, any)) = made.first() else {
+        return Ok(());
+    };
+    let maker = maker(tx).await?;
+    let dimensions = maker.map_or(any.len(), |maker| maker.dimensions as usize);
+    if let Some((_, wrong)) = made.iter().find(|(_, vector)| vector.len() != dimensions) {
+        let length = wrong.len();
+        return Err(Failure::other(format!(
+            "a vector has {length} numbers, its maker says {dimensions}"
+        )));
+    }
+    let bytes = made.iter().map(|(key, vector)| (key, bytes_of(vector)));
+    let bytes: Vec<(&i64, Vec<u8>)> = bytes.collect();
+    let rows = bytes.iter().map(|(key, bytes)| bulk_row![key, bytes]);
+    let rows: Vec<_> = rows.collect();
+    let new = tx
+        .batch(sql::INSERT_VECTOR, &[], &rows, |row| row.get(0))
+        .await?;
+    let keys: Vec<i64> = made.iter().map(|(key, _)| *key).collect();
+    let mut blocks = read_blocks(tx, &keys).await?;
+    for (key, vector) in made {
+        let block = blocks.entry(block_of(*key));
+        let block = block.or_insert_with(|| Block::empty(dimensions));
+        if !block.set(*key, &bits_of(vector)) {
+            return Err(Failure::other("vectors of different lengths are stored"));
+        }
+    }
+    write_blocks(tx, &blocks).await?;
+    count(tx, &new, 1).await
+}
+
+/// Removes the vectors of chunks in a locked collection.
+pub(super) async fn remove(tx: &mut Tx<'_>, keys: &[i64]) -> Result<(), Failure> {
+    let removed = tx
+        .query(sql::DELETE_VECTORS, values![keys], |row| row.get(0))
+        .await?;
+    if removed.is_empty() {
+        return Ok(());
+    }
+    let mut blocks = read_blocks(tx, &removed).await?;
+    for key in &removed {
+        if let Some(block) = blocks.get_mut(&block_of(*key)) {
+            block.clear(*key);
+        }
+    }
+    write_blocks(tx, &blocks).await?;
+    count(tx, &removed, -1).await
+}
+
+/// Counts new or removed vectors per collection. The new generation makes cached signs outdated.
+async fn count(tx: &mut Tx<'_>, keys: &[i64], each: i64) -> Result<(), Failure> {
+    let mut counts = BTreeMap::new();
+    for key in keys {
+        *counts.entry(key >> COLLECTION_SHIFT).or_insert(0) += each;
+    }
+    for (collection, change) in counts {
+        tx.execute(sql::ADD_VECTOR_COUNT, values![collection, change])
+            .await?;
+    }
+    Ok(())
+}
+
+/// Reads the stored blocks of chunks.
+async fn read_blocks(tx: &mut Tx<'_>, chunks: &[i64]) -> Result<BTreeMap<i64, Block>, Failure> {
+    let keys: BTreeSet<i64> = chunks.iter().map(|chunk| block_of(*chunk)).collect();
+    let keys: Vec<i64> = keys.into_iter().collect();
+    let block = |row: Row<'_>| {
+        let (present, bits) = (row.get(1)?, row.get(2)?);
+        Ok((row.get(0)?, Block { present, bits }))
+    };
+    let blocks = tx.query(sql::BLOCKS, values![keys], block).await?;
+    Ok(blocks.into_iter().collect())
+}
+
+async fn write_blocks(tx: &mut Tx<'_>, blocks: &BTreeMap<i64, Block>) -> Result<(), Failure> {
+    let empty = blocks.iter().filter(|(_, block)| block.is_empty());
+    let empty: Vec<i64> = empty.map(|(key, _)| *key).collect();
+    if !empty.is_empty() {
+        tx.execute(sql::DELETE_BLOCKS, values![empty]).await?;
+    }
+    let rows = blocks.iter().filter(|(_, block)| !block.is_empty());
+    let rows: Vec<_> = rows
+        .map(|(key, block)| bulk_row![key, block.present, block.bits])
+        .collect();
+    tx.batch(sql::SET_BLOCK, &[], &rows, |_| Ok(())).await?;
+    Ok(())
 }
 
 /// The signs of chunks with neighbouring keys, and which of them have any.

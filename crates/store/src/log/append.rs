@@ -7,10 +7,10 @@
 use super::apply::apply;
 use super::batch::{End, Rows, bodies_of, events_of, target_of};
 use super::statements::{
-    APPEND_FREE, APPEND_HIDDEN, APPEND_LEASED, Append, HIDDEN_USER, INSERT_EVENT, IS_VISIBLE,
-    LOG_END, PREVIOUS_HASH, REQUESTS,
+    APPEND_FREE, APPEND_HIDDEN, APPEND_LEASED, Append, INSERT_EVENT, IS_VISIBLE, LOG_END,
+    PREVIOUS_HASH, REQUESTS,
 };
-use crate::archive::LogRow;
+use crate::archive::{HIDDEN_USER, LogRow};
 use crate::engine::{Failure, Row, Tx, Value, values};
 use crate::projection::without_arguments;
 use crate::stored::damaged;

@@ -3,9 +3,8 @@
 use super::append::not_found;
 use super::batch::End;
 use crate::engine::{Failure, Row, Sql, Tx, sql, values};
-use crate::stored::{self, AnswerColumns, ExchangeColumns};
+use crate::stored::exchange_in;
 use lango_core::{AgentName, Exchange, SessionHead, SessionId};
-use std::borrow::Cow;
 
 /// The head of a session and the end of its log.
 pub(super) async fn head(
@@ -60,47 +59,12 @@ fn turn(
         return Ok(None);
     };
     let is_finished: bool = row.get(7)?;
-    let exchange = is_finished.then(|| exchange(row, 5, session, root_agent));
+    let exchange = is_finished.then(|| exchange_in(row, 5, session, root_agent));
     Ok(Some(Turn {
         ordinal,
         exchange: exchange.transpose()?,
         unfinished: (!is_finished).then(|| row.get(6)).transpose()?,
     }))
-}
-
-/// The exchange of a turn that has finished, in nine columns from this one on, as [`HEAD`] has them from its sixth on.
-pub(crate) fn exchange(
-    row: Row<'_>,
-    first: usize,
-    session: &SessionId,
-    root_agent: &AgentName,
-) -> Result<Exchange, Failure> {
-    let first_seq = row.get(first + 1)?;
-    let answer_seq: Option<u64> = row.get(first + 4)?;
-    let text = |column: usize, seq| {
-        let text: Result<Option<Cow<'_, str>>, _> = row.get(first + column);
-        text.map_err(|failure| failure.in_event(session, seq))
-    };
-    let seq = answer_seq.unwrap_or(first_seq);
-    let (author, frame, body) = (text(5, seq)?, text(6, seq)?, text(7, seq)?);
-    let answer = match (answer_seq, &author, &frame, &body) {
-        (Some(seq), Some(author), Some(frame), Some(body)) => Some(AnswerColumns {
-            seq,
-            author,
-            frame,
-            body,
-        }),
-        _ => None,
-    };
-    let (question, delegation) = (text(3, first_seq)?, text(8, first_seq)?);
-    let columns = ExchangeColumns {
-        turn: &text(0, first_seq)?.unwrap_or_default(),
-        first_seq,
-        question: question.as_deref(),
-        answer,
-        delegation: delegation.as_deref(),
-    };
-    Ok(stored::exchange(&columns, session, root_agent)?)
 }
 
 /// Whose session it is, the end of its log, how many turns it has, and those from the block of `$2` turns before the last

@@ -4,21 +4,8 @@
 //! the session over between its check and its commit, and writes only if the log ends where the batch begins. A batch
 //! that changes nothing but the log is sent in a shorter form.
 
+use crate::archive::is_hidden;
 use crate::engine::{Sql, sql};
-
-/// Whether a session is hidden, in terms of its `"user"`: see [`hidden_user`](crate::archive::hidden_user).
-macro_rules! is_hidden {
-    ($user:literal) => {
-        concat!(
-            "(/*sqlite substr(",
-            $user,
-            ", 1, 1) = char(1)*/ /*postgres starts_with(",
-            $user,
-            ", chr(1) || '1')*/)"
-        )
-    };
-}
-pub(crate) use is_hidden;
 
 /// A new session.
 pub(super) const INSERT_SESSION: Sql = sql!(
@@ -33,14 +20,9 @@ pub(super) const IS_NEW: Sql = sql!(
 
 /// Whether there is such a session, and it is not hidden.
 pub(super) const IS_VISIBLE: Sql = sql!(concat!(
-    "SELECT 1 FROM sessions WHERE id = $1 AND NOT ",
-    is_hidden!("\"user\"")
-));
-
-/// Whose a hidden session is.
-pub(crate) const HIDDEN_USER: Sql = sql!(concat!(
-    r#"SELECT substr("user", /*sqlite 2*/ /*postgres 3*/) FROM sessions WHERE id = $1 AND "#,
-    is_hidden!("\"user\"")
+    "SELECT 1 FROM sessions WHERE id = $1 AND NOT (",
+    is_hidden!(),
+    ")"
 ));
 
 /// The last event of a log.
@@ -161,7 +143,7 @@ macro_rules! written {
     };
 }
 
-/// The rows of other tables.
+/// The rows of other tables. An array of digests is guessed to be shorter than a set of them, so that puts are looked up by key.
 macro_rules! changed {
     () => {
         r#",
@@ -211,7 +193,7 @@ macro_rules! changed {
         INSERT INTO attachment_references (session, digest, "user")
         SELECT $1, file.digest,
                CASE WHEN starts_with(may.owner, chr(1) || '1') THEN substr(may.owner, 3) ELSE may.owner END
-          FROM may, jsonb_array_elements_text($11 -> 'attachments') AS file (digest)
+          FROM may, unnest(ARRAY(SELECT jsonb_array_elements_text($11 -> 'attachments'))) AS file (digest)
             ON CONFLICT (session, digest) DO NOTHING
         RETURNING "user", digest),
      used_up AS (
@@ -259,3 +241,12 @@ pub(crate) const APPEND_HIDDEN: Append = append!(
         SELECT $2::bigint FROM sessions
          WHERE id = $1 AND starts_with("user", chr(1) || '1') FOR NO KEY UPDATE),"#
 );
+
+/// Appends of imports and of events that change other rows.
+#[cfg(test)]
+pub(crate) const RARE_APPENDS: [Sql; 4] = [
+    APPEND_HIDDEN.log_only,
+    APPEND_FREE.with_changes,
+    APPEND_LEASED.with_changes,
+    APPEND_HIDDEN.with_changes,
+];

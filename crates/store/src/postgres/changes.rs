@@ -7,16 +7,16 @@ use tokio::sync::broadcast::error::RecvError;
 
 impl Changes for PostgresEngine {
     fn changes(&self) -> BoxStream<'static, Change> {
-        let leases = self.leases();
-        let heard = leases.changed.subscribe();
+        let leases = self.table();
+        let received = leases.changed.subscribe();
         // Where nobody can listen there are no hints; whoever waits for one looks at the store all the same.
-        if self.holds.keeper.start().is_ok() {
+        if self.start().is_ok() {
             leases.wake.notify_one();
         }
-        let hints = stream::unfold(heard, |mut heard| async move {
-            match heard.recv().await {
-                Ok(change) => Some((change, heard)),
-                Err(RecvError::Lagged(_)) => Some((Change::Anything, heard)),
+        let hints = stream::unfold(received, |mut received| async move {
+            match received.recv().await {
+                Ok(change) => Some((change, received)),
+                Err(RecvError::Lagged(_)) => Some((Change::Anything, received)),
                 Err(RecvError::Closed) => None,
             }
         });

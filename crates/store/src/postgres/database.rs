@@ -10,21 +10,22 @@ use super::failure::Failure;
 use super::migrations;
 use super::pgvector;
 use super::statements::start::set_up;
-use super::tables;
-use crate::tables::UseAs;
+use crate::engine::{Mode, Tx, Work};
+use crate::tables::{OpenMode, checkpoint};
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
     Transaction,
 };
 use lango_core::{BoxFuture, StoreError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
+use tokio_postgres::IsolationLevel;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{IsolationLevel, Row};
 
 /// How long one try may take.
-pub(super) const TRY: Duration = Duration::from_secs(30);
+const TRY: Duration = Duration::from_secs(30);
 
 /// How long the first connection is tried for: a wrong address should not keep anybody waiting.
 const FIRST: Duration = Duration::from_secs(3);
@@ -42,22 +43,14 @@ pub(super) struct Database {
     is_open: OnceCell<()>,
     /// For how long what fails is tried again.
     patience: Duration,
-    use_as: UseAs,
+    open_mode: OpenMode,
     /// Beyond how many vectors an index for them is of use.
-    pub(super) signs_read: u64,
-}
-
-/// The answer to a statement.
-pub(super) struct Answer {
-    /// Its rows.
-    pub rows: Vec<Row>,
-    /// Whether an earlier try may have been carried out, so that this one found its traces.
-    pub is_repeated: bool,
+    pub(super) max_scanned_vectors: u64,
 }
 
 /// What a transaction is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+enum Purpose {
     /// Several statements that see one moment.
     Look,
     /// A change.
@@ -100,8 +93,8 @@ impl Database {
             pool,
             is_open: OnceCell::new(),
             patience,
-            use_as: options.use_as,
-            signs_read: options.signs_read,
+            open_mode: options.open_mode,
+            max_scanned_vectors: options.max_scanned_vectors,
         })
     }
 
@@ -123,10 +116,10 @@ impl Database {
                 let opened = async {
                     let mut client = self.pool.get().await?;
                     migrations::migrate(&mut client, self.place()).await?;
-                    if self.use_as == UseAs::Store {
+                    if self.open_mode == OpenMode::Normal {
                         self.must_be_whole(&client).await?;
                     }
-                    pgvector::prepare(&mut client, self.signs_read).await
+                    pgvector::prepare(&mut client, self.max_scanned_vectors).await
                 };
                 match opened.await {
                     Ok(()) => return Ok(()),
@@ -140,10 +133,10 @@ impl Database {
         opened.copied()
     }
 
-    /// Refuses a database with a part of something that was to be moved there.
+    /// Refuses the target of an unfinished transfer.
     async fn must_be_whole(&self, client: &Object) -> Result<(), Failure> {
-        match tables::mark(client).await? {
-            Some(mark) => Err(mark.refusal(self.place().to_owned(), self.shown()).into()),
+        match checkpoint(&mut Tx::client(client, false)).await? {
+            Some(found) => Err(found.refusal(self.place().to_owned(), self.shown()).into()),
             None => Ok(()),
         }
     }
@@ -166,63 +159,47 @@ impl Database {
         Ok(self.pool.get().await?)
     }
 
-    /// The rows of a statement that changes nothing, or that may be carried out twice.
-    pub(super) async fn query(
+    /// Runs work on a connection, again if it has to be.
+    pub(super) async fn run<A, T>(
         &self,
-        statement: &str,
-        values: Values<'_>,
-    ) -> Result<Vec<Row>, StoreError> {
-        Ok(self.ask(statement, values).await?.rows)
-    }
-
-    /// The answer to a statement, asked again until it comes or patience ends.
-    pub(super) async fn ask(
-        &self,
-        statement: &str,
-        values: Values<'_>,
-    ) -> Result<Answer, StoreError> {
-        self.open().await?;
-        let mut tries = Tries::within(self.patience);
-        loop {
-            match self.try_once(statement, values, TRY).await {
-                Ok(rows) => {
-                    return Ok(Answer {
-                        rows,
-                        is_repeated: tries.is_uncertain,
-                    });
-                }
-                Err(failure) => tries
-                    .after(failure)
-                    .await
-                    .map_err(|failure| self.said(failure))?,
+        mode: Mode,
+        given: A,
+        work: Work<A, T>,
+    ) -> Result<T, StoreError>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let given = &Arc::new(given);
+        let purpose = match mode {
+            Mode::Read | Mode::WriteOne | Mode::Log(_) => {
+                let most = match mode {
+                    // Time is left for another try while a lease lasts.
+                    Mode::Log(_) => (self.patience / 3).max(Duration::from_secs(1)),
+                    _ => TRY,
+                };
+                let each = self.each(most, move |client, is_repeated| {
+                    let given = Arc::clone(given);
+                    Box::pin(
+                        async move { work(&mut Tx::client(client, is_repeated), &given).await },
+                    )
+                });
+                return each.await;
             }
-        }
-    }
-
-    /// One try of one statement.
-    pub(super) async fn try_once(
-        &self,
-        statement: &str,
-        values: Values<'_>,
-        most: Duration,
-    ) -> Result<Vec<Row>, Failure> {
-        let client = self.pool.get().await?;
-        let answer = timeout(most, async {
-            let statement = client.prepare_cached(statement).await?;
-            client.query(&statement, values).await
+            Mode::Snapshot => Purpose::Look,
+            Mode::Write => Purpose::Change,
+            Mode::WriteTwice => Purpose::RepeatableChange,
+        };
+        let transaction = self.transaction(purpose, move |transaction| {
+            let given = Arc::clone(given);
+            Box::pin(async move { work(&mut Tx::transaction(transaction), &given).await })
         });
-        match answer.await {
-            Ok(rows) => Ok(rows?),
-            Err(_) => {
-                self.discard(client);
-                Err(Failure::Silent)
-            }
-        }
+        transaction.await
     }
 
     /// Runs statements that each stand alone. All of it is done again when one fails in a way that may pass; the work is
     /// given a connection, and whether an earlier try may have been carried out. A try takes `most` at most.
-    pub(super) async fn each<T, W>(&self, most: Duration, work: W) -> Result<T, StoreError>
+    async fn each<T, W>(&self, most: Duration, work: W) -> Result<T, StoreError>
     where
         T: Send,
         W: for<'t> Fn(&'t Object, bool) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
@@ -235,7 +212,7 @@ impl Database {
                 Err(failure) => tries
                     .after(failure)
                     .await
-                    .map_err(|failure| self.said(failure))?,
+                    .map_err(|failure| self.error(failure))?,
             }
         }
     }
@@ -260,7 +237,7 @@ impl Database {
 
     /// Runs several statements in one transaction. What fails before the end of it is tried again from its beginning; when
     /// the answer to its end is lost, nobody can know, and that is the error.
-    pub(super) async fn transaction<T, W>(&self, purpose: Purpose, work: W) -> Result<T, StoreError>
+    async fn transaction<T, W>(&self, purpose: Purpose, work: W) -> Result<T, StoreError>
     where
         T: Send,
         W: for<'t, 'c> Fn(&'t Transaction<'c>) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
@@ -273,7 +250,7 @@ impl Database {
                 Err(failure) => tries
                     .after(failure)
                     .await
-                    .map_err(|failure| self.said(failure))?,
+                    .map_err(|failure| self.error(failure))?,
             }
         }
     }
@@ -308,8 +285,8 @@ impl Database {
         self.pool.retain(|_, _| false);
     }
 
-    /// In the words that callers know.
-    pub(super) fn said(&self, failure: Failure) -> StoreError {
+    /// A failure as callers know it.
+    pub(super) fn error(&self, failure: Failure) -> StoreError {
         failure.about(self.place())
     }
 }
@@ -346,16 +323,16 @@ where
 }
 
 /// Tries of one thing, over a bounded time.
-pub(super) struct Tries {
+struct Tries {
     end: Instant,
     pause: Duration,
     /// Whether one of them may have been carried out although it failed.
-    pub is_uncertain: bool,
+    is_uncertain: bool,
 }
 
 impl Tries {
     /// None so far.
-    pub(super) fn within(patience: Duration) -> Self {
+    fn within(patience: Duration) -> Self {
         Self {
             end: Instant::now() + patience,
             pause: PAUSES[0],
@@ -364,7 +341,7 @@ impl Tries {
     }
 
     /// Waits before the next try, or gives the failure back if there is to be none.
-    pub(super) async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
+    async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
         self.is_uncertain |= failure.is_uncertain();
         if !failure.may_pass() || Instant::now() + self.pause > self.end {
             return Err(failure);

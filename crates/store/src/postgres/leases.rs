@@ -1,20 +1,20 @@
-//! What this copy holds and waits for, as far as it knows: the state that turns, appends and the keeper share.
+//! The leases and tickets of this replica, as far as it knows: the state that turns, appends and the renewer share.
 //!
 //! A lease ends here when its time is over by a clock that goes on while the machine sleeps, counted from before the
-//! database was asked. So it ends here before it ends there, and nobody else can have it while we believe that we do.
+//! database was asked. So it ends here before it ends there, and no other replica can own it while this one believes to.
 
-use crate::line::Place;
-use lango_core::{BoxFuture, Change, Held, SessionId};
+use crate::queue::QueuePlace;
+use lango_core::{BoxFuture, Change, SessionId, SessionLease};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast, watch};
 
-/// How many things can wait to be told; beyond that it is said that anything may have changed.
-const NEWS: usize = 1024;
+/// Number of notifications that can wait; beyond that others are notified that anything may have changed.
+const NOTIFICATIONS: usize = 1024;
 
-/// How much a listener can be behind.
+/// Number of changes that a listener can be behind.
 const BEHIND: usize = 1024;
 
 /// A moment since the machine was started, with the time that it slept.
@@ -26,7 +26,6 @@ const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
 const CLOCK: ClockId = ClockId::Monotonic;
 
-/// What it is now.
 pub(super) fn now() -> Moment {
     let now = clock_gettime(CLOCK);
     let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
@@ -38,7 +37,7 @@ pub(super) fn now() -> Moment {
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub session: SessionId,
-    /// The number that only this hold has.
+    /// The number that only this lease has.
     pub fence: i64,
     end: watch::Sender<End>,
 }
@@ -50,8 +49,8 @@ enum End {
 }
 
 impl Lease {
-    /// Whether it is still ours.
-    pub(super) fn is_had(&self) -> bool {
+    /// Whether this replica still owns the session.
+    pub(super) fn is_valid(&self) -> bool {
         matches!(*self.end.borrow(), End::At(end) if now() < end)
     }
 
@@ -60,7 +59,7 @@ impl Lease {
         matches!(*self.end.borrow(), End::At(end) if now() >= end)
     }
 
-    /// Resolves when it is not.
+    /// Resolves when it has ended.
     async fn ended(&self) {
         let mut seen = self.end.subscribe();
         loop {
@@ -76,7 +75,7 @@ impl Lease {
 
     fn renew(&self, until: Moment) {
         self.end.send_if_modified(|end| match end {
-            // One that ended stays so, even if the database renewed it in time: somebody may have been told.
+            // One that ended stays so, even if the database renewed it in time: its owner may have been notified.
             End::At(end) if now() < *end => {
                 *end = until;
                 true
@@ -87,7 +86,7 @@ impl Lease {
 
     fn lose(&self) {
         self.end.send_if_modified(|end| match end {
-            // What ran out is known to have.
+            // One that ran out is known to have.
             End::At(end) if now() >= *end => false,
             _ => {
                 *end = End::Lost;
@@ -97,40 +96,40 @@ impl Lease {
     }
 }
 
-/// A session that is claimed. Dropping it lets go.
-pub(super) struct Claim {
+/// A lease until it is dropped, which releases it.
+pub(super) struct LeaseGuard {
     pub lease: Arc<Lease>,
-    pub leases: Arc<Leases>,
+    pub leases: Arc<LeaseTable>,
 }
 
-impl Drop for Claim {
+impl Drop for LeaseGuard {
     fn drop(&mut self) {
-        self.leases.let_go(&self.lease);
+        self.leases.release(&self.lease);
     }
 }
 
-/// A session that this copy holds.
-pub(super) struct LeaseHold {
-    // First the claim, then the place: whoever is next here finds it given up.
-    pub claim: Claim,
-    pub _place: Place,
+/// A session that this replica owns.
+pub(super) struct OwnedLease {
+    // First the lease, then the place: the next waiter of this replica finds it released.
+    pub guard: LeaseGuard,
+    pub _place: QueuePlace,
 }
 
-impl Held for LeaseHold {
-    fn is_had(&self) -> bool {
-        self.claim.lease.is_had()
+impl SessionLease for OwnedLease {
+    fn is_valid(&self) -> bool {
+        self.guard.lease.is_valid()
     }
 
     fn lost(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.claim.lease.ended())
+        Box::pin(self.guard.lease.ended())
     }
 }
 
-/// A place in the line before a session. Dropping it leaves the line.
+/// A place in the queue of a session over all replicas. Dropping it leaves the queue.
 pub(super) struct Ticket {
     pub number: i64,
     pub session: SessionId,
-    pub leases: Arc<Leases>,
+    pub leases: Arc<LeaseTable>,
 }
 
 impl Drop for Ticket {
@@ -139,50 +138,49 @@ impl Drop for Ticket {
     }
 }
 
-/// A hold or a ticket that was given up, and the database is not known to know.
+/// A lease or a ticket that was released here, and not yet in the database as far as is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Gone {
+pub(super) struct Release {
     pub session: SessionId,
     pub fence: Option<i64>,
     pub ticket: Option<i64>,
-    /// When it has ended by itself.
+    /// When it ends by itself.
     until: Moment,
 }
 
-/// What is to be told to other copies: the channel and what about.
-pub(super) type News = HashSet<(&'static str, String)>;
+/// What other replicas are to be notified of: the channel and the subject.
+pub(super) type Notifications = HashSet<(&'static str, String)>;
 
-/// All leases of this copy.
-pub(super) struct Leases {
-    /// Who we are, among all copies.
-    pub holder: String,
-    /// How long a lease is.
+/// All leases of this replica.
+pub(super) struct LeaseTable {
+    /// The name of this replica.
+    pub replica: String,
+    /// Length of a lease.
     pub length: Duration,
     state: Mutex<State>,
-    /// There is something for the keeper to do.
+    /// There is something for the renewer to do.
     pub wake: Notify,
-    /// Whether nothing more will come.
+    /// Whether the store is dropped.
     pub closing: watch::Sender<bool>,
-    /// Sessions that somebody let go of.
+    /// Sessions that were released.
     pub released: broadcast::Sender<SessionId>,
-    /// What others changed.
+    /// What other replicas changed.
     pub changed: broadcast::Sender<Change>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    held: HashMap<SessionId, Arc<Lease>>,
+    owned: HashMap<SessionId, Arc<Lease>>,
     tickets: HashSet<i64>,
-    gone: Vec<Gone>,
-    news: News,
+    releases: Vec<Release>,
+    notifications: Notifications,
     is_renewal_due: bool,
 }
 
-impl Leases {
-    /// None yet.
-    pub(super) fn new(holder: String, length: Duration) -> Self {
+impl LeaseTable {
+    pub(super) fn new(replica: String, length: Duration) -> Self {
         Self {
-            holder,
+            replica,
             length,
             state: Mutex::default(),
             wake: Notify::new(),
@@ -192,20 +190,20 @@ impl Leases {
         }
     }
 
-    /// The lease that this copy has on a session, or had and did not let go of.
+    /// The lease of a session, valid or not, that was not released.
     pub(super) fn of(&self, session: &SessionId) -> Option<Arc<Lease>> {
-        self.state().held.get(session).cloned()
+        self.state().owned.get(session).cloned()
     }
 
-    /// Takes a lease into the care of the keeper. It was asked for at `asked`.
-    pub(super) fn take(&self, session: SessionId, fence: i64, asked: Moment) -> Arc<Lease> {
+    /// Adds a lease that was asked for at `asked`, to be renewed.
+    pub(super) fn add(&self, session: SessionId, fence: i64, asked: Moment) -> Arc<Lease> {
         let lease = Arc::new(Lease {
             session: session.clone(),
             fence,
             end: watch::Sender::new(End::At(asked + self.length)),
         });
         let mut state = self.state();
-        state.held.insert(session, Arc::clone(&lease));
+        state.owned.insert(session, Arc::clone(&lease));
         if now().saturating_sub(asked) > self.length / 3 {
             state.is_renewal_due = true;
         }
@@ -214,37 +212,42 @@ impl Leases {
         lease
     }
 
-    /// Takes a ticket into the care of the keeper.
-    pub(super) fn wait_with(&self, ticket: i64) {
+    /// Adds a ticket, to be renewed.
+    pub(super) fn add_ticket(&self, ticket: i64) {
         self.state().tickets.insert(ticket);
         self.wake.notify_one();
     }
 
-    /// Tickets of this session that were given up, and that the database may still have.
-    pub(super) fn tickets_gone(&self, session: &SessionId) -> Vec<i64> {
+    /// Tickets of a session that were released here, and that the database may still have.
+    pub(super) fn released_tickets(&self, session: &SessionId) -> Vec<i64> {
         let state = self.state();
-        let gone = state.gone.iter().filter(|gone| gone.session == *session);
+        let gone = state
+            .releases
+            .iter()
+            .filter(|gone| gone.session == *session);
         gone.filter_map(|gone| gone.ticket).collect()
     }
 
-    /// Tells other copies about something, sooner or later.
-    pub(super) fn tell(&self, channel: &'static str, what: &str) {
+    /// Notifies other replicas, sooner or later.
+    pub(super) fn notify(&self, channel: &'static str, subject: &str) {
         let mut state = self.state();
         // What is too long or too much for a notification becomes a hint that anything may have changed.
-        let is_room = state.news.len() < NEWS && what.len() < 1000 && !what.contains('\0');
-        let what = if is_room { what } else { "" };
-        state.news.insert((channel, what.to_owned()));
+        let is_room = state.notifications.len() < NOTIFICATIONS
+            && subject.len() < 1000
+            && !subject.contains('\0');
+        let subject = if is_room { subject } else { "" };
+        state.notifications.insert((channel, subject.to_owned()));
         drop(state);
         self.wake.notify_one();
     }
 
-    fn let_go(&self, lease: &Lease) {
+    fn release(&self, lease: &Lease) {
         let mut state = self.state();
-        let held = state.held.get(&lease.session);
-        if held.is_some_and(|held| held.fence == lease.fence) {
-            state.held.remove(&lease.session);
+        let owned = state.owned.get(&lease.session);
+        if owned.is_some_and(|owned| owned.fence == lease.fence) {
+            state.owned.remove(&lease.session);
         }
-        state.gone.push(Gone {
+        state.releases.push(Release {
             session: lease.session.clone(),
             fence: Some(lease.fence),
             ticket: None,
@@ -259,7 +262,7 @@ impl Leases {
         if !state.tickets.remove(&ticket) {
             return;
         }
-        state.gone.push(Gone {
+        state.releases.push(Release {
             session: session.clone(),
             fence: None,
             ticket: Some(ticket),
@@ -269,8 +272,8 @@ impl Leases {
         self.wake.notify_one();
     }
 
-    /// A ticket that was given back by the claim that it was for.
-    pub(super) fn spend(&self, ticket: i64) {
+    /// Forgets a ticket that the claim it was for has deleted.
+    pub(super) fn use_ticket(&self, ticket: i64) {
         self.state().tickets.remove(&ticket);
     }
 
@@ -279,30 +282,30 @@ impl Leases {
     }
 }
 
-/// The keeper's side.
-impl Leases {
-    /// What was given up and is not known to have ended by itself.
-    pub(super) fn gone(&self) -> Vec<Gone> {
+/// The renewer's side.
+impl LeaseTable {
+    /// What was released and has not ended by itself.
+    pub(super) fn releases(&self) -> Vec<Release> {
         let mut state = self.state();
-        state.gone.retain(|gone| now() < gone.until);
-        state.gone.clone()
+        state.releases.retain(|gone| now() < gone.until);
+        state.releases.clone()
     }
 
-    /// The database knows of these.
-    pub(super) fn settle(&self, settled: &[Gone]) {
-        self.state().gone.retain(|gone| !settled.contains(gone));
+    /// Forgets what the database has released.
+    pub(super) fn settle(&self, settled: &[Release]) {
+        self.state().releases.retain(|gone| !settled.contains(gone));
     }
 
     /// All that has to be renewed.
     pub(super) fn to_renew(&self) -> (Vec<Arc<Lease>>, Vec<i64>) {
         let mut state = self.state();
         state.is_renewal_due = false;
-        let held = state.held.values().cloned().collect();
-        (held, state.tickets.iter().copied().collect())
+        let owned = state.owned.values().cloned().collect();
+        (owned, state.tickets.iter().copied().collect())
     }
 
-    /// What came of it: those that are still ours, and whether they were renewed as of when that was asked for. Gives
-    /// those that were not.
+    /// Applies an answer, which has the fences that this replica still owns, and whether they were renewed. Gives those that
+    /// were not renewed.
     pub(super) fn renewed(
         &self,
         mut leases: Vec<Arc<Lease>>,
@@ -323,22 +326,22 @@ impl Leases {
         leases
     }
 
-    /// Something is to be renewed before its time.
+    /// Asks for a renewal before its time.
     pub(super) fn renew_soon(&self) {
         self.state().is_renewal_due = true;
     }
 
-    /// What is to be told, which is then told or lost.
-    pub(super) fn news(&self) -> News {
-        std::mem::take(&mut self.state().news)
+    /// Takes all notifications, which are then sent or lost.
+    pub(super) fn notifications(&self) -> Notifications {
+        std::mem::take(&mut self.state().notifications)
     }
 
-    /// Whether something should be renewed before its time.
+    /// Whether a renewal before its time was asked for.
     pub(super) fn is_renewal_due(&self) -> bool {
         self.state().is_renewal_due
     }
 
-    /// Nothing more will come.
+    /// Ends the renewer once everything is released.
     pub(super) fn close(&self) {
         self.closing.send_replace(true);
         self.wake.notify_one();
@@ -348,13 +351,13 @@ impl Leases {
         *self.closing.borrow()
     }
 
-    /// Whether there is anything to see to.
+    /// Whether there is nothing to renew, release or notify of.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.state();
-        state.held.is_empty()
+        state.owned.is_empty()
             && state.tickets.is_empty()
-            && state.gone.is_empty()
-            && state.news.is_empty()
+            && state.releases.is_empty()
+            && state.notifications.is_empty()
             && self.changed.receiver_count() == 0
     }
 }

@@ -1,170 +1,409 @@
-//! Nearness by an index of the server's, where the database has the extension pgvector (`vector`) in version 0.8 or newer.
+//! Search for the nearest vectors by an index of the server, where the database has the extension pgvector (`vector`) in
+//! version 0.8 or newer.
 //!
-//! Nothing else changes: vectors are stored as they are everywhere, and signs in memory are still what a search likes best.
-//! The index is for the search that would have to read the signs of a large collection first: that of a process that has
-//! just started, or after a write.
+//! The vectors are stored as in every database. The index is over a function of the stored bytes, so that the server updates
+//! it, whoever writes, and drops it with the extension. A byte is exact in the extension's half precision, which takes half
+//! the room and allows 4,000 dimensions; longer vectors are scanned. The index holds the vectors of one length only.
 //!
-//! It is an index over what a function of ours makes of the stored bytes, so that the server itself keeps it in step,
-//! whoever writes, and that it goes with the extension when that is dropped. A byte is exact in the extension's half
-//! precision, which takes half the room and allows 4,000 numbers; more than those are compared as everywhere. It holds the
-//! vectors of one length alone: those of another maker neither fail nor come up.
-//!
-//! When it is made: adding to it takes many times as long as adding without, and building it at once a tenth of that. So it
-//! is not made before there are more vectors than a search would read the signs of; then at the next start if they are
-//! not too many, and otherwise by `lango store compact`, beside whatever others do. Until then, and with any other version
-//! or none, all is as it is without.
+//! Adding to the index takes many times as long as adding without it, and building it at once a tenth of that. So it is
+//! created when there are more vectors than a search may scan: at the next start if they are not too many, and otherwise by
+//! `lango store compact`, concurrently with other work. Until then, and with an older version or none, searches scan.
 
-mod asking;
-mod making;
-#[cfg(test)]
-mod plans;
-mod statements;
-
-pub(super) use asking::{Within, nearest};
-pub(super) use making::{make, prepare};
-
+use super::database::Database;
 use super::failure::Failure;
+use super::statements::start::LOCK_MIGRATIONS;
+use crate::engine::Tx;
 use crate::library::VectorSearch;
-use statements::STATE;
+use crate::library::nearest::{NearestQuery, nearest_first};
+use crate::library::vectors::cosine;
+use deadpool_postgres::{Object, Transaction};
+use std::fmt::Write as _;
 use tokio_postgres::{GenericClient, Row};
 
-/// The oldest version that goes on looking when a filter leaves too few.
-const OLDEST: (u32, u32) = (0, 8);
+/// The oldest version with iterative scans, which continue when a filter leaves too few.
+const MIN_VERSION: (u32, u32) = (0, 8);
 
 /// The longest vectors that it indexes.
-const MOST_DIMENSIONS: i64 = 4000;
+const MAX_DIMENSIONS: i64 = 4000;
 
-/// How things stand in the database.
+/// The number of vectors times their dimensions that are indexed at a start: 50,000 vectors of 256 take about ten seconds.
+const MAX_INDEXED_AT_START: i64 = 50_000 * 256;
+
+/// The number of vectors that the index keeps in view for one hit, and its limits.
+const IN_VIEW: usize = 2;
+const MIN_IN_VIEW: usize = 100;
+const MAX_IN_VIEW: usize = 1000;
+
+/// The number of vectors that a search visits, and the place among them that the last hit may have. After all visits the
+/// index returns whatever it has seen, which need not be the nearest; so such a result is discarded.
+const MAX_VISITED: i64 = 20_000;
+const MAX_PLACE: i64 = 4000;
+
+/// The smallest share of vectors that the searched collections must have: the index passes over those of all others. A scan
+/// of a smaller share takes less time.
+const MIN_SHARE: i64 = 16;
+
+/// What the database has.
 #[derive(Debug)]
-pub(super) struct State {
-    /// The version of the extension that is installed, and the schema it is in, quoted.
+struct State {
+    /// The version of the installed extension, and its schema, quoted.
     installed: Option<(String, String)>,
-    /// How many numbers the vectors have, if there is a maker.
+    /// The length of the vectors, if there is an embedding model.
     dimensions: Option<i64>,
-    /// How many vectors there are.
     vectors: i64,
-    /// Whether the index can be used, if there is one.
+    /// Whether the index can be used, if it exists.
     index: Option<bool>,
-    /// Whether indexes are ours to make.
-    is_ours: bool,
+    /// Whether we may create indexes.
+    is_owner: bool,
     /// The version that could be installed, and whether we may.
     available: Option<(String, bool)>,
 }
 
-/// Where the index is, in words of SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Index {
     dimensions: i64,
-    /// The extension's schema, quoted.
+    /// The schema of the extension, quoted.
     schema: String,
 }
 
 impl State {
-    /// As it is now.
     async fn of(client: &impl GenericClient) -> Result<Self, Failure> {
         Self::read(&client.query_one(STATE, &[]).await?)
     }
 
     fn read(row: &Row) -> Result<Self, Failure> {
-        let pair = |at: usize| {
-            let both = (row.try_get(at)?, row.try_get(at + 1)?);
-            Ok::<_, Failure>(match both {
-                (Some(one), Some(other)) => Some((one, other)),
-                _ => None,
-            })
-        };
+        let version: Option<String> = row.try_get(0)?;
+        let schema: Option<String> = row.try_get(1)?;
+        let available: Option<String> = row.try_get(6)?;
+        let may = row.try_get(7)?;
         Ok(Self {
-            installed: pair(0)?,
+            installed: version.zip(schema),
             dimensions: row.try_get(2)?,
             vectors: row.try_get(3)?,
             index: row.try_get(4)?,
-            is_ours: row.try_get(5)?,
-            available: available(row)?,
+            is_owner: row.try_get(5)?,
+            available: available.map(|version| (version, may)),
         })
     }
 
-    /// The index that there can be here.
+    /// The index that can exist here.
     fn possible(&self) -> Option<Index> {
         let (version, schema) = self.installed.as_ref()?;
         let dimensions = self.dimensions?;
-        let fits = is_new_enough(version) && (1..=MOST_DIMENSIONS).contains(&dimensions);
-        fits.then(|| Index {
-            dimensions,
-            schema: schema.clone(),
-        })
+        let fits = is_new_enough(version) && (1..=MAX_DIMENSIONS).contains(&dimensions);
+        let schema = schema.clone();
+        fits.then_some(Index { dimensions, schema })
     }
 
-    /// The index that is there.
+    /// The index that exists.
     fn usable(&self) -> Option<Index> {
         self.possible().filter(|_| self.index == Some(true))
     }
 
-    /// Whether the extension can be installed, and is wanted.
-    fn can_be_installed(&self) -> bool {
-        let available = self.available.as_ref();
-        available.is_some_and(|(version, may)| *may && is_new_enough(version))
+    fn is_useful(&self, max_scanned: u64) -> bool {
+        u64::try_from(self.vectors).is_ok_and(|vectors| vectors > max_scanned)
     }
 
-    /// Whether there are more vectors than this.
-    fn is_of_use(&self, signs_read: u64) -> bool {
-        u64::try_from(self.vectors).is_ok_and(|vectors| vectors > signs_read)
+    /// Whether the index is missing, useful, and created in little time. One that cannot be used is being created, or was left
+    /// by an attempt that failed.
+    fn is_quickly_created(&self, max_scanned: u64) -> bool {
+        let Some(index) = self.possible() else {
+            return false;
+        };
+        self.index.is_none()
+            && self.is_owner
+            && self.is_useful(max_scanned)
+            && self.vectors.saturating_mul(index.dimensions) <= MAX_INDEXED_AT_START
     }
 
-    /// In a person's words, where an index is of use beyond so many vectors.
-    fn described(&self, signs_read: u64) -> VectorSearch {
-        let plain = |why: String| VectorSearch::Plain { why: Some(why) };
-        match (&self.installed, &self.available) {
-            (None, None) => plain("pgvector is not installed on this server".to_owned()),
-            (None, Some(_)) => plain("pgvector is not installed in this database".to_owned()),
-            (Some((version, _)), _) if !is_new_enough(version) => {
-                let (major, minor) = OLDEST;
-                plain(format!("pgvector {version} is older than {major}.{minor}"))
+    fn describe(&self, max_scanned: u64) -> VectorSearch {
+        let why = match (&self.installed, self.dimensions) {
+            (None, _) if self.available.is_none() => {
+                "pgvector is not installed on this server".to_owned()
             }
-            (Some((version, _)), _) if self.usable().is_some() => VectorSearch::Indexed {
-                by: format!("pgvector {version}"),
-            },
-            (Some((version, _)), _) => plain(match self.dimensions {
-                Some(numbers) if numbers > MOST_DIMENSIONS => format!(
-                    "pgvector indexes {MOST_DIMENSIONS} numbers at most, and they have {numbers}"
-                ),
-                _ if !self.is_of_use(signs_read) => {
-                    format!("pgvector {version} is of use from {signs_read} vectors on")
-                }
-                _ if !self.is_ours => {
-                    "their table is not ours, so that no index can be made for pgvector".to_owned()
-                }
-                _ => "pgvector's index is not made yet: `lango store compact` does that".to_owned(),
-            }),
-        }
+            (None, _) => "pgvector is not installed in this database".to_owned(),
+            (Some((version, _)), _) if !is_new_enough(version) => {
+                let (major, minor) = MIN_VERSION;
+                format!("pgvector {version} is older than {major}.{minor}")
+            }
+            (Some((version, _)), _) if self.usable().is_some() => {
+                let by = format!("pgvector {version}");
+                return VectorSearch::Indexed { by };
+            }
+            (_, Some(dimensions)) if dimensions > MAX_DIMENSIONS => format!(
+                "pgvector indexes {MAX_DIMENSIONS} numbers at most, and they have {dimensions}"
+            ),
+            (Some((version, _)), _) if !self.is_useful(max_scanned) => {
+                format!("pgvector {version} is of use from {max_scanned} vectors on")
+            }
+            _ if !self.is_owner => {
+                "their table is not ours, so that no index can be made for pgvector".to_owned()
+            }
+            _ => "pgvector's index is not made yet: `lango store compact` does that".to_owned(),
+        };
+        VectorSearch::Plain { why: Some(why) }
     }
 }
 
-/// How the nearest vectors are found.
-pub(super) async fn described(
-    client: &impl GenericClient,
-    signs_read: u64,
-) -> Result<VectorSearch, Failure> {
-    Ok(State::of(client).await?.described(signs_read))
-}
-
-fn available(row: &Row) -> Result<Option<(String, bool)>, Failure> {
-    let version: Option<String> = row.try_get(6)?;
-    let may = row.try_get(7)?;
-    Ok(version.map(|version| (version, may)))
-}
-
-/// Whether a version such as `0.8.5` will do.
+/// Whether a version such as `0.8.5` is supported.
 fn is_new_enough(version: &str) -> bool {
     let mut numbers = version.split(['.', '-']).map(str::parse);
     match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= OLDEST,
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= MIN_VERSION,
         _ => false,
+    }
+}
+
+/// Describes how the nearest vectors are found.
+pub(crate) async fn describe(tx: &mut Tx<'_>, max_scanned: u64) -> Result<VectorSearch, Failure> {
+    let transaction = tx.as_postgres();
+    let transaction = transaction.ok_or_else(|| Failure::other("this is not PostgreSQL"))?;
+    Ok(State::of(&**transaction).await?.describe(max_scanned))
+}
+
+/// Prepares the index at a start, on a current schema: installs the extension if that is possible, and creates the index if
+/// that is useful and quick. Otherwise it is one statement. If anything fails, searches scan.
+pub(super) async fn prepare(client: &mut Object, max_scanned: u64) -> Result<(), Failure> {
+    match install_and_create(client, max_scanned).await {
+        Err(failure) if failure.is_uncertain() => Err(failure),
+        Err(_) | Ok(()) => Ok(()),
+    }
+}
+
+async fn install_and_create(client: &mut Object, max_scanned: u64) -> Result<(), Failure> {
+    let state = State::of(&***client).await?;
+    let available = state.available.as_ref();
+    let can_be_installed = available.is_some_and(|(version, may)| *may && is_new_enough(version));
+    if !can_be_installed && !state.is_quickly_created(max_scanned) {
+        return Ok(());
+    }
+    let transaction = client.transaction().await?;
+    transaction.batch_execute(LOCK_MIGRATIONS).await?;
+    transaction.batch_execute(INSTALL).await?;
+    // Another replica may have been faster while this one waited for the lock.
+    let state = State::of(&*transaction).await?;
+    if state.is_quickly_created(max_scanned)
+        && let Some(index) = state.possible()
+    {
+        try_to_create(&transaction, &index).await?;
+    }
+    transaction.commit().await?;
+    Ok(())
+}
+
+async fn try_to_create(transaction: &Transaction<'_>, index: &Index) -> Result<(), Failure> {
+    let (function, create) = (index.function(), index.create(""));
+    let all = [SAVEPOINT, LIMIT_START, &function, &create].join(";\n");
+    match transaction.batch_execute(&all).await.map_err(Failure::from) {
+        Err(failure) if failure.is_uncertain() => Err(failure),
+        Err(_) => Ok(transaction.batch_execute(ROLL_BACK).await?),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Creates the index of any number of vectors, concurrently with other work, and drops useless ones. Describes how the nearest
+/// vectors are found then.
+pub(super) async fn create_index(database: &Database) -> Result<VectorSearch, Failure> {
+    let max_scanned = database.max_scanned_vectors;
+    // Taken out of the pool, because its settings and its lock must end with it.
+    let client = Object::take(database.connection().await?);
+    let state = State::of(&*client).await?;
+    let Some(index) = state.possible() else {
+        return Ok(state.describe(max_scanned));
+    };
+    let useless = client.query(USELESS, &[&index.dimensions]).await?;
+    let is_missing = state.usable().is_none() && state.is_useful(max_scanned);
+    if state.is_owner && (is_missing || !useless.is_empty()) {
+        client.batch_execute(EXTEND_LIMITS).await?;
+        let locked = client.query_one(TRY_TO_LOCK, &[]).await?;
+        if !locked.try_get(0)? {
+            return Err(Failure::other("another `lango store compact` is at it"));
+        }
+        // Read again, as another one may have ended just before.
+        for useless in client.query(USELESS, &[&index.dimensions]).await? {
+            let name: &str = useless.try_get(0)?;
+            let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {name}");
+            client.batch_execute(&drop).await?;
+        }
+        if state.is_useful(max_scanned) {
+            client.batch_execute(&index.function()).await?;
+            client.batch_execute(&index.create("CONCURRENTLY")).await?;
+        }
+    }
+    Ok(State::of(&*client).await?.describe(max_scanned))
+}
+
+/// Finds the nearest of so many vectors in the searched collections by the index, if it exists and fits.
+pub(crate) async fn nearest(
+    tx: &mut Tx<'_>,
+    query: &NearestQuery,
+    vectors: i64,
+) -> Result<Option<Vec<(i64, f64)>>, Failure> {
+    let (Some(transaction), Some(vector)) = (tx.as_postgres(), vector_text(&query.vector)) else {
+        return Ok(None);
+    };
+    let state = transaction.prepare_cached(STATE).await?;
+    let state = State::read(&transaction.query_one(&state, &[]).await?)?;
+    let fits = |index: &Index| usize::try_from(index.dimensions) == Ok(query.vector.len());
+    let Some(index) = state.usable().filter(fits) else {
+        return Ok(None);
+    };
+    if vectors.saturating_mul(MIN_SHARE) < state.vectors {
+        return Ok(None);
+    }
+    let in_view = (query.limit.saturating_mul(IN_VIEW)).clamp(MIN_IN_VIEW, MAX_IN_VIEW);
+    let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
+    let rows = async {
+        transaction.batch_execute(&settings(in_view)).await?;
+        let statement = transaction.prepare_cached(&index.nearest()).await?;
+        let values: super::database::Values<'_> = &[&vector, &query.collections, &limit];
+        Ok(transaction.query(&statement, values).await?)
+    };
+    let rows: Vec<Row> = match rows.await {
+        Err(failure @ Failure::Postgres(_)) if !failure.may_pass() => Vec::new(), // The extension may be gone.
+        rows => rows?,
+    };
+    let expected = query.limit.min(usize::try_from(vectors).unwrap_or(0));
+    let last = rows
+        .last()
+        .map(|row| row.try_get::<_, i64>(2))
+        .transpose()?;
+    if rows.len() < expected || last.is_some_and(|place| place > MAX_PLACE) {
+        transaction.batch_execute(ROLL_BACK).await?;
+        return Ok(None);
+    }
+    let with_cosine = |row: &Row| Ok((row.try_get(0)?, cosine(&query.vector, row.try_get(1)?)));
+    let cosines = rows.iter().map(with_cosine);
+    let cosines = cosines.collect::<Result<_, Failure>>()?;
+    Ok(Some(nearest_first(cosines, query.limit)))
+}
+
+/// The vector in the notation of the extension, scaled for half precision; `None` if it has no direction.
+fn vector_text(vector: &[f32]) -> Option<String> {
+    let greatest = vector
+        .iter()
+        .fold(0.0_f32, |most, number| most.max(number.abs()));
+    if greatest <= 0.0 || !vector.iter().all(|number| number.is_finite()) {
+        return None;
+    }
+    let mut text = String::with_capacity(vector.len() * 12);
+    for number in vector {
+        let separator = if text.is_empty() { '[' } else { ',' };
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{separator}{}", number / greatest * 1000.0);
+    }
+    text.push(']');
+    Some(text)
+}
+
+/// The version and schema of the extension; the length and number of the vectors; whether the index can be used; whether we
+/// may create it; and where the extension is not installed, the version that could be, and whether we may install it.
+const STATE: &str = r#"SELECT extension.extversion, quote_ident(namespace.nspname), maker.dimensions,
+            (SELECT coalesce(sum(vectors), 0)::bigint FROM library_collections),
+            index.indisvalid, pg_has_role(vectors.relowner, 'USAGE'), available.version,
+            coalesce(available.may, false)
+       FROM (SELECT (SELECT (maker::jsonb ->> 'dimensions')::bigint FROM library_maker WHERE "only" = 1))
+            AS maker (dimensions)
+       JOIN pg_class AS vectors ON vectors.oid = 'library_vectors'::regclass
+       LEFT JOIN pg_extension AS extension ON extension.extname = 'vector'
+       LEFT JOIN pg_namespace AS namespace ON namespace.oid = extension.extnamespace
+       LEFT JOIN pg_index AS index ON index.indrelid = vectors.oid
+        AND index.indexrelid = to_regclass('library_near_' || maker.dimensions)
+       LEFT JOIN LATERAL (
+            SELECT each.version, current_setting('is_superuser') = 'on'
+                   OR (each.trusted AND has_database_privilege(current_database(), 'CREATE')) AS may
+              FROM pg_available_extensions AS newest
+              JOIN pg_available_extension_versions AS each
+                ON each.name = newest.name AND each.version = newest.default_version
+             WHERE newest.name = 'vector' AND extension.oid IS NULL) AS available ON true"#;
+
+/// Installs the extension; does nothing if that is refused.
+const INSTALL: &str = "DO $$ BEGIN
+     EXECUTE format('CREATE EXTENSION IF NOT EXISTS vector SCHEMA %I',
+        CASE WHEN to_regnamespace('public') IS NULL THEN current_schema() ELSE 'public' END);
+     EXCEPTION WHEN OTHERS THEN NULL;
+     END $$";
+
+/// Only one process creates the index concurrently. The lock ends with the connection.
+const TRY_TO_LOCK: &str = "SELECT pg_try_advisory_lock(hashtextextended('lango near ' || current_setting('search_path'), 0))";
+
+/// The time and memory for creating it; beyond that memory it is built on disk, more slowly. Many servers in containers
+/// have too little shared memory for parallel workers.
+const EXTEND_LIMITS: &str = "SET statement_timeout = '12h';
+     SET max_parallel_maintenance_workers = 0;
+     SELECT set_config('maintenance_work_mem', '256MB', false)
+       FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < 262144";
+
+/// The limits at a start, which does not wait long for writers.
+const LIMIT_START: &str = "SET LOCAL max_parallel_maintenance_workers = 0;
+     SET LOCAL lock_timeout = '5s'";
+
+const SAVEPOINT: &str = "SAVEPOINT near";
+const ROLL_BACK: &str = "ROLLBACK TO SAVEPOINT near";
+
+/// Indexes of another length, and the remains of failed attempts.
+const USELESS: &str = r"SELECT quote_ident(class.relname) FROM pg_index AS index
+       JOIN pg_class AS class ON class.oid = index.indexrelid
+      WHERE index.indrelid = 'library_vectors'::regclass AND class.relname ~ '^library_near_[0-9]+$'
+        AND (class.relname <> 'library_near_' || $1::bigint OR NOT index.indisvalid)";
+
+/// Sets how the index is searched, for the rest of the transaction.
+fn settings(in_view: usize) -> String {
+    format!(
+        "{SAVEPOINT};
+         SET LOCAL hnsw.ef_search = {in_view};
+         SET LOCAL hnsw.iterative_scan = relaxed_order;
+         SET LOCAL hnsw.max_scan_tuples = {MAX_VISITED};
+         SET LOCAL enable_seqscan = off;
+         SET LOCAL enable_sort = off"
+    )
+}
+
+/// Statements that depend on the schema of the extension and on the length of the vectors.
+impl Index {
+    /// Creates the function that makes numbers from -127 to 127 of bytes.
+    fn function(&self) -> String {
+        format!(
+            "CREATE OR REPLACE FUNCTION library_near (numbers bytea) RETURNS {}.halfvec
+             LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE COST 1000 AS $$ BEGIN
+                RETURN ARRAY(SELECT ((get_byte(numbers, place) + 128) & 255) - 128
+                               FROM generate_series(0, length(numbers) - 1) AS place);
+             END $$",
+            self.schema
+        )
+    }
+
+    fn create(&self, how: &str) -> String {
+        let Self { dimensions, schema } = self;
+        format!(
+            "CREATE INDEX {how} IF NOT EXISTS library_near_{dimensions} ON library_vectors
+             USING hnsw ((library_near(numbers)::{schema}.halfvec({dimensions})) {schema}.halfvec_cosine_ops)
+             WHERE length(numbers) = {dimensions}"
+        )
+    }
+
+    /// The vectors of some collections that are nearest to `$1`, nearly in this order, and the place of each among all.
+    fn nearest(&self) -> String {
+        let Self { dimensions, schema } = self;
+        format!(
+            "SELECT chunk, numbers, place FROM (
+                SELECT chunk, numbers, row_number() OVER () AS place FROM (
+                    SELECT chunk, numbers FROM library_vectors WHERE length(numbers) = {dimensions}
+                     ORDER BY library_near(numbers)::{schema}.halfvec({dimensions})
+                              OPERATOR({schema}.<=>) $1::text::{schema}.halfvec({dimensions})) AS near) AS near
+              WHERE chunk >> 32 = ANY ($2) LIMIT $3"
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::is_new_enough;
+    use super::*;
+    use crate::Store;
+    use crate::library::LibraryRows as _;
+    use crate::postgres::statements::plans::plan_of;
+    use lango_testkit::postgres;
+    use tokio_postgres::NoTls;
 
     #[test]
     fn a_version_is_compared_by_its_numbers() {
@@ -174,5 +413,82 @@ mod tests {
         for version in ["0.7.4", "0.5.1", "", "eight", "0"] {
             assert!(!is_new_enough(version), "{version}");
         }
+    }
+
+    #[test]
+    fn a_vector_without_a_direction_is_not_searched_for() {
+        assert_eq!(vector_text(&[0.5, -0.25]).as_deref(), Some("[1000,-500]"));
+        for vector in [
+            &[][..],
+            &[0.0, 0.0],
+            &[1.0, f32::NAN],
+            &[f32::INFINITY, 1.0],
+        ] {
+            assert_eq!(vector_text(vector), None);
+        }
+    }
+
+    /// Two collections, and vectors of another length.
+    const FILL: &str = r#"
+INSERT INTO library_maker VALUES (1, '{"provider": "p", "model": "m", "dimensions": 64, "version": 1}');
+INSERT INTO library_collections ("user", name, vectors) VALUES ('ada', 'c', 4000), ('bob', 'c', 90000);
+INSERT INTO library_vectors (chunk, numbers)
+SELECT ((1 + n % 2)::bigint << 32) + n, decode(md5(n::text) || md5('a' || n) || md5('b' || n) || md5('c' || n), 'hex')
+  FROM generate_series(1, 8000) AS n;
+INSERT INTO library_vectors (chunk, numbers) SELECT (3::bigint << 32) + n, '\x0102' FROM generate_series(1, 100) AS n"#;
+
+    #[tokio::test]
+    async fn a_search_uses_the_index_whatever_the_values_are() {
+        let address = postgres::empty_with_pgvector();
+        let store = Store::postgres(&address, "root".into()).unwrap();
+        store.open_now().await.unwrap();
+        let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(FILL).await.unwrap();
+        let state = State::of(&client).await.unwrap();
+        let index = state.possible().expect("the extension is installed");
+        assert_eq!((index.dimensions, index.schema.as_str()), (64, "public"));
+        assert_eq!(state.usable(), None);
+
+        store.index_vectors().await.unwrap();
+        client
+            .batch_execute("ANALYZE library_vectors")
+            .await
+            .unwrap();
+        let state = State::of(&client).await.unwrap();
+        assert_eq!(state.usable().as_ref(), Some(&index));
+        let set = format!(
+            "BEGIN; {}; SET LOCAL plan_cache_mode = force_generic_plan",
+            settings(200)
+        );
+        client.batch_execute(&set).await.unwrap();
+        let ones = vec!["1"; 64].join(",");
+        let constant = index.nearest();
+        let constant = constant.replace("$1", &format!("'[{ones}]'"));
+        let constant = constant.replace("$2", "'{1}'").replace("$3", "100");
+        for statement in [index.nearest(), constant] {
+            let plan = plan_of(&client, &statement).await;
+            let by_index = plan.contains("Index Scan using library_near_64 on library_vectors");
+            let scans = plan.contains("Sort") || plan.contains("Seq Scan");
+            assert!(by_index && !scans, "{plan}");
+        }
+
+        // The vectors of another length are not in it, and it is none for them.
+        let count =
+            "SELECT reltuples::bigint FROM pg_class WHERE oid = 'library_near_64'::regclass";
+        let indexed: i64 = client.query_one(count, &[]).await.unwrap().get(0);
+        assert_eq!(indexed, 8000);
+        let dimensions = 2;
+        let plan = plan_of(
+            &client,
+            &Index {
+                dimensions,
+                ..index
+            }
+            .nearest(),
+        )
+        .await;
+        let by_index = plan.contains("library_near_64");
+        assert!(plan.contains("Sort") && !by_index, "{plan}");
     }
 }

@@ -1,9 +1,8 @@
 //! How PostgreSQL carries the statements of knowledge out where there is much of everything: by keys.
 
 use super::statements::plans::plan_of;
-use super::{graph, library, memory};
-use crate::Store;
-use crate::library::LibraryRows as _;
+use crate::library::{self, LibraryRows as _};
+use crate::{Store, agent_memory, graph};
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
 
@@ -100,9 +99,13 @@ fn scanned(plan: &str) -> Option<&str> {
 #[tokio::test]
 async fn no_everyday_statement_of_knowledge_reads_a_table_from_end_to_end() {
     let (_store, client) = filled().await;
-    let all = [graph::EVERYDAY, library::EVERYDAY, memory::EVERYDAY];
+    let all = [graph::EVERYDAY, library::STATEMENTS, agent_memory::EVERYDAY];
+    let all = all
+        .into_iter()
+        .flatten()
+        .map(|statement| statement.postgres);
     let mut bad = Vec::new();
-    for statement in all.into_iter().flatten() {
+    for statement in all {
         let plan = plan_of(&client, statement).await;
         if scanned(&plan).is_some() {
             bad.push(format!("{statement}\n{plan}"));
@@ -123,6 +126,7 @@ async fn words_are_looked_up_in_their_index_however_common_they_are() {
     let first = "SET enable_seqscan = off; SET enable_indexscan = off";
     client.batch_execute(first).await.unwrap();
     for statement in library::BY_WORDS {
+        let statement = statement.postgres;
         let plan = plan_of(&client, statement).await;
         let index = plan.contains("Bitmap Index Scan on library_index_terms");
         let others = scanned(&plan).is_some() || plan.contains("library_index_pkey");

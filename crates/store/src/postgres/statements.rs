@@ -1,6 +1,6 @@
 //! Statements that only PostgreSQL has.
 
-pub(super) mod holds;
+pub(super) mod leases;
 #[cfg(test)]
 pub(crate) mod plans;
 pub(super) mod start;

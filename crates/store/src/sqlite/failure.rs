@@ -1,8 +1,7 @@
 //! From what SQLite and the system say to what a caller can do about it. The one place that reads their codes.
 
 pub(super) use crate::engine::Failure;
-use lango_core::{SessionId, StoreError};
-use rusqlite::types::Type;
+use lango_core::StoreError;
 use rusqlite::{Error, ErrorCode, ffi};
 use std::io;
 use std::path::Path;
@@ -17,24 +16,6 @@ impl Failure {
             error.sqlite_error_code(),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
         )
-    }
-
-    /// What is wrong with a session, from the failure to read a row of it: one that holds what it cannot is damage.
-    pub(super) fn of_row(error: Error, session: &SessionId, seq: u64) -> Self {
-        let what = match error {
-            Error::FromSqlConversionFailure(_, Type::Text, _) | Error::Utf8Error(..) => {
-                "bytes of it are not text"
-            }
-            Error::FromSqlConversionFailure(..)
-            | Error::InvalidColumnType(..)
-            | Error::IntegralValueOutOfRange(..) => "it holds what it cannot",
-            other => return Self::Sqlite(other),
-        };
-        Self::Said(StoreError::Damaged {
-            id: session.clone(),
-            seq,
-            detail: what.to_owned(),
-        })
     }
 }
 

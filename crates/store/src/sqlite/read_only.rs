@@ -1,9 +1,10 @@
 //! Databases on a file system that nobody can write, such as a backup on read-only media: read as they are, without a lock,
 //! a log or an index beside them.
 
-use super::failure::{Failure, place_of};
+use super::failure::Failure;
+use super::migrations;
 use super::place::APPLICATION_ID;
-use super::{migrations, tables};
+use super::upkeep::refuse_unfinished;
 use lango_core::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::StatVfsMountFlags;
@@ -35,7 +36,7 @@ fn open(path: &Path) -> Result<Option<Connection>, Failure> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_URI
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(address(path), flags)?;
+    let mut connection = Connection::open_with_flags(address(path), flags)?;
     let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     if id != APPLICATION_ID {
         return Ok(None);
@@ -44,9 +45,7 @@ fn open(path: &Path) -> Result<Option<Connection>, Failure> {
     if !migrations::is_current(&connection)? {
         return Ok(None);
     }
-    if let Some(mark) = tables::mark(&connection)? {
-        return Err(mark.refusal(place_of(path), &tables::place_of(path)).into());
-    }
+    refuse_unfinished(&mut connection, path)?;
     Ok(Some(connection))
 }
 

@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::in_memory::InMemory;
 use super::read_only;
 use super::writer::Writer;
-use lango_core::{AgentName, StoreError};
+use lango_core::StoreError;
 use rusqlite::Connection;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,45 +24,29 @@ pub(super) struct Readers {
     writer: Arc<Writer>,
     /// The database, if it is in memory.
     memory: Option<Arc<InMemory>>,
-    root_agent: AgentName,
     permits: Arc<Semaphore>,
     idle: Mutex<Vec<Connection>>,
 }
 
-/// A connection for the time of one reading.
-#[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
-    /// It sees what was committed before its transaction began.
-    pub connection: &'a Connection,
-    /// The author of messages that are older than authors.
-    pub root_agent: &'a AgentName,
-}
-
 impl Readers {
     /// No connection yet.
-    pub(super) fn new(path: PathBuf, root_agent: AgentName, writer: Arc<Writer>) -> Arc<Self> {
+    pub(super) fn new(path: PathBuf, writer: Arc<Writer>) -> Arc<Self> {
         let permits = Arc::new(Semaphore::new(READERS));
         Arc::new(Self {
             path,
             writer,
             memory: None,
-            root_agent,
             permits,
             idle: Mutex::default(),
         })
     }
 
     /// Reads on the only connection there is.
-    pub(super) fn in_memory(
-        memory: Arc<InMemory>,
-        root_agent: AgentName,
-        writer: Arc<Writer>,
-    ) -> Arc<Self> {
+    pub(super) fn in_memory(memory: Arc<InMemory>, writer: Arc<Writer>) -> Arc<Self> {
         Arc::new(Self {
             path: writer.path().to_owned(),
             writer,
             memory: Some(memory),
-            root_agent,
             permits: Arc::new(Semaphore::new(1)),
             idle: Mutex::default(),
         })
@@ -70,22 +54,6 @@ impl Readers {
 
     /// Looks something up on a free connection.
     pub(super) async fn read<T, F>(self: &Arc<Self>, look: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: FnOnce(Reader<'_>) -> Result<T, Failure> + Send + 'static,
-    {
-        let agent = self.root_agent.clone();
-        self.read_on(move |connection| {
-            look(Reader {
-                connection,
-                root_agent: &agent,
-            })
-        })
-        .await
-    }
-
-    /// The same with nothing but the connection.
-    pub(super) async fn read_on<T, F>(self: &Arc<Self>, look: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
         F: FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static,

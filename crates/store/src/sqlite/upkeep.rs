@@ -2,10 +2,13 @@
 
 use super::SqliteEngine;
 use super::connection::open_reader;
-use super::failure::{Failure, creation_error};
-use super::hold;
+use super::failure::{Failure, creation_error, place_of};
+use super::lock;
 use super::writer::open_whole;
-use crate::archive::Wiped;
+use crate::archive::WipeOutcome;
+use crate::engine::Tx;
+use crate::tables::checkpoint;
+use futures_util::FutureExt as _;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
@@ -33,12 +36,23 @@ const TRIES: usize = 500;
 impl SqliteEngine {
     /// Writes the file anew, so that nothing of what was deleted is left in any part of it. It takes as long as the file is
     /// large, and nobody writes meanwhile.
-    pub async fn compact(&self) -> Result<Wiped, StoreError> {
+    pub async fn compact(&self) -> Result<WipeOutcome, StoreError> {
         if self.writer.is_in_memory() {
-            return Ok(Wiped::Clean);
+            return Ok(WipeOutcome::Clean);
         }
         let path = self.writer.path().to_owned();
         blocking(move || compact(&path)).await
+    }
+
+    /// Counts the sessions that a process, this one or another, has locked.
+    pub(crate) async fn count_locks(&self) -> Result<usize, StoreError> {
+        let path = self.writer.path().to_owned();
+        blocking(move || lock::count(&path)).await
+    }
+
+    /// Returns the address of the file for users.
+    pub(crate) fn shown_place(&self) -> String {
+        shown_place(self.writer.path())
     }
 
     /// Copies the database, as it is at this moment, to a file that is not there yet. `seen` hears how many pages are left
@@ -58,9 +72,17 @@ impl SqliteEngine {
     }
 }
 
-/// How many sessions of the database at `path` somebody holds at this moment, in this process or another.
-pub(super) async fn held(path: PathBuf) -> Result<usize, StoreError> {
-    blocking(move || hold::count(&path)).await
+/// Refuses the target of an unfinished transfer.
+pub(super) fn refuse_unfinished(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
+    match checkpoint(&mut Tx::sqlite(connection)).now_or_never() {
+        Some(Ok(None)) | None => Ok(()),
+        Some(Ok(Some(found))) => Err(found.refusal(place_of(path), &shown_place(path)).into()),
+        Some(Err(failure)) => Err(failure),
+    }
+}
+
+fn shown_place(path: &Path) -> String {
+    format!("sqlite:{}", path.display())
 }
 
 async fn blocking<T: Send + 'static>(
@@ -72,16 +94,16 @@ async fn blocking<T: Send + 'static>(
     })?
 }
 
-fn compact(path: &Path) -> Result<Wiped, StoreError> {
+fn compact(path: &Path) -> Result<WipeOutcome, StoreError> {
     let connection = open_whole(path)?;
     let rewrite = || -> Result<bool, Failure> {
         connection.execute_batch(REWRITE)?;
         Ok(connection.query_row(EMPTY_LOG, [], |row| row.get(0))?)
     };
     match rewrite() {
-        Ok(false) => Ok(Wiped::Clean),
-        Ok(true) => Ok(Wiped::InUse),
-        Err(failure) if failure.is_busy() => Ok(Wiped::InUse),
+        Ok(false) => Ok(WipeOutcome::Clean),
+        Ok(true) => Ok(WipeOutcome::InUse),
+        Err(failure) if failure.is_busy() => Ok(WipeOutcome::InUse),
         Err(failure) => Err(failure.about(path)),
     }
 }

@@ -7,9 +7,9 @@
 use super::connection::{WRITER_PATIENCE, execute, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
 use super::in_memory::{self, InMemory};
-use super::tables;
+use super::upkeep::refuse_unfinished;
 use crate::engine::Durability;
-use crate::tables::UseAs;
+use crate::tables::OpenMode;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ struct Job {
 /// The handle to the thread. Dropping it finishes what is queued and waits for the thread to end.
 pub(super) struct Writer {
     path: PathBuf,
-    use_as: UseAs,
+    open_mode: OpenMode,
     running: Mutex<Option<Running>>,
     /// The database, if it is in memory: work is done on the caller's thread then.
     memory: Option<Arc<InMemory>>,
@@ -54,10 +54,10 @@ struct Running {
 
 impl Running {
     /// Opens the database, which brings its schema up to date, and starts the thread.
-    fn start(path: &Path, use_as: UseAs) -> Result<Self, StoreError> {
-        let mut connection = match use_as {
-            UseAs::Store => open_whole(path)?,
-            UseAs::Destination => open_writer(path)?,
+    fn start(path: &Path, open_mode: OpenMode) -> Result<Self, StoreError> {
+        let mut connection = match open_mode {
+            OpenMode::Normal => open_whole(path)?,
+            OpenMode::TransferTarget => open_writer(path)?,
         };
         connection
             .busy_timeout(WRITER_PATIENCE)
@@ -74,22 +74,19 @@ impl Running {
     }
 }
 
-/// Opens the database for writing, unless it has a part of something that was to be moved there.
+/// Opens the database for writing, unless it is the target of an unfinished transfer.
 pub(super) fn open_whole(path: &Path) -> Result<Connection, StoreError> {
-    let connection = open_writer(path)?;
-    let mark = tables::mark(&connection).map_err(|failure| failure.about(path))?;
-    match mark {
-        Some(mark) => Err(mark.refusal(place_of(path), &tables::place_of(path))),
-        None => Ok(connection),
-    }
+    let mut connection = open_writer(path)?;
+    refuse_unfinished(&mut connection, path).map_err(|failure| failure.about(path))?;
+    Ok(connection)
 }
 
 impl Writer {
     /// A writer of this database, which is opened when it is first needed.
-    pub(super) fn at(path: PathBuf, use_as: UseAs) -> Self {
+    pub(super) fn at(path: PathBuf, open_mode: OpenMode) -> Self {
         Self {
             path,
-            use_as,
+            open_mode,
             running: Mutex::new(None),
             memory: None,
         }
@@ -97,7 +94,7 @@ impl Writer {
 
     /// A writer of a database in memory.
     pub(super) fn in_memory(memory: Arc<InMemory>) -> Self {
-        let mut writer = Self::at(PathBuf::from(in_memory::PLACE), UseAs::Store);
+        let mut writer = Self::at(PathBuf::from(in_memory::PLACE), OpenMode::Normal);
         writer.memory = Some(memory);
         writer
     }
@@ -124,7 +121,7 @@ impl Writer {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let running = match &*running {
             Some(running) => running,
-            None => running.insert(Running::start(&self.path, self.use_as)?),
+            None => running.insert(Running::start(&self.path, self.open_mode)?),
         };
         Ok(running.jobs.clone())
     }
@@ -147,22 +144,9 @@ impl Writer {
             .map_err(|_| stopped())?;
         answered.await.map_err(|_| stopped())?
     }
-}
 
-impl Writer {
-    /// Has a change of other rows made, in a transaction, and gives what it found out. It must be short: turns wait
-    /// behind it.
-    pub(super) async fn change<T, F>(&self, change: F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: Fn(&Connection) -> Result<T, Failure> + Send + 'static,
-    {
-        self.change_on(Durability::Machine, move |connection| change(connection))
-            .await
-    }
-
-    /// The same with the connection for itself.
-    pub(super) async fn change_on<T, F>(
+    /// Has a change made, in a transaction, and gives what it found out. It must be short: turns wait behind it.
+    pub(super) async fn change<T, F>(
         &self,
         durability: Durability,
         change: F,
@@ -316,197 +300,4 @@ fn beside_others(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::log;
-    use crate::sqlite::now;
-    use lango_core::{Batch, NewSession, SessionId, Timestamp, UserId};
-    use lango_testkit::session_store_contract::Sketch;
-
-    /// A connection as the thread has it, with one empty session for each of the jobs `0..=9`.
-    fn desk(folder: &tempfile::TempDir) -> (Connection, PathBuf) {
-        let path = folder.path().join("lango.db");
-        let mut connection = open_writer(&path).unwrap();
-        let sessions: Vec<_> = (0..10).map(|job| create(job, Timestamp(0))).collect();
-        assert!(
-            store(&mut connection, &path, &sessions)
-                .iter()
-                .all(Result::is_ok)
-        );
-        (connection, path)
-    }
-
-    fn create(job: u32, created: Timestamp) -> Work {
-        let session = NewSession {
-            id: session(job),
-            user: UserId::from("local"),
-            created,
-        };
-        Work {
-            change: Box::new(move |connection| {
-                now(connection, &session, |tx, session| {
-                    Box::pin(log::create(tx, session))
-                })
-            }),
-            durability: Durability::Process,
-        }
-    }
-
-    fn session(job: u32) -> SessionId {
-        SessionId::new(format!("s_{job}"))
-    }
-
-    fn append(job: u32, text: &str) -> Work {
-        append_batch(Sketch::of(&session(job)).exchange(text, "1").batch())
-    }
-
-    fn append_batch(events: Batch) -> Work {
-        let durability = log::durability_of(&events);
-        let change = move |connection: &mut Connection| {
-            now(connection, &events, |tx, events| {
-                Box::pin(log::append_here(tx, events))
-            })
-        };
-        Work {
-            change: Box::new(change),
-            durability,
-        }
-    }
-
-    /// An append that fails after its events were written: two requests have one id.
-    fn append_that_fails_late(job: u32) -> Work {
-        let sketch = Sketch::of(&session(job)).ask("one");
-        append_batch(sketch.request("p_1", None).request("p_1", None).batch())
-    }
-
-    fn store(
-        connection: &mut Connection,
-        path: &Path,
-        group: &[Work],
-    ) -> Vec<Result<(), StoreError>> {
-        let group: Vec<&Work> = group.iter().collect();
-        let results = store_group(connection, path, &group, &mut Sync::File);
-        assert!(connection.is_autocommit(), "a transaction was left open");
-        results
-    }
-
-    /// How many events and turns another connection sees of each job.
-    fn seen(path: &Path) -> Vec<(i64, i64)> {
-        let connection = Connection::open(path).unwrap();
-        let count = |table: &str, job: u32| {
-            let query = format!("SELECT count(*) FROM {table} WHERE session = 's_{job}'");
-            connection.query_row(&query, [], |row| row.get(0)).unwrap()
-        };
-        (0..10)
-            .map(|job| (count("events", job), count("turns", job)))
-            .collect()
-    }
-
-    #[test]
-    fn a_failing_job_does_no_harm_to_its_neighbours() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut connection, path) = desk(&folder);
-        let group = [
-            append(0, "one"),
-            append_that_fails_late(1),
-            create(2, Timestamp(5)),
-            append(0, "again"),
-            append(3, "one"),
-        ];
-        let results = store(&mut connection, &path, &group);
-        assert!(matches!(
-            &results[..],
-            [
-                Ok(()),
-                Err(StoreError::Failed { .. }),
-                Err(StoreError::Exists { .. }),
-                Err(StoreError::Conflict { .. }),
-                Ok(())
-            ]
-        ));
-        let mut expected = vec![(0, 0); 10];
-        (expected[0], expected[3]) = ((3, 1), (3, 1));
-        assert_eq!(seen(&path), expected);
-        assert!(store(&mut connection, &path, &[append(1, "one")])[0].is_ok());
-    }
-
-    #[test]
-    fn only_what_binds_lango_waits_for_the_disk() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut connection, path) = desk(&folder);
-        let exchange = Sketch::of(&session(0)).exchange("one", "1").batch();
-        let mut sync = Sync::File;
-        for (event, level) in exchange.iter().zip([2, 1, 2]) {
-            let work = append_batch([event.clone()].into());
-            assert!(store_group(&mut connection, &path, &[&work], &mut sync)[0].is_ok());
-            let set: i64 = connection
-                .pragma_query_value(None, "synchronous", |row| row.get(0))
-                .unwrap();
-            assert_eq!(set, level, "{:?}", event.body);
-        }
-        let [quiet, binding] = [append(1, "one"), append(2, "one")];
-        assert_eq!(Sync::needed_by(&[&quiet, &binding]), Sync::Disk);
-    }
-
-    #[test]
-    fn a_commit_that_fails_is_an_error_for_everybody_and_stores_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut connection, path) = desk(&folder);
-        // A reference to nothing that SQLite checks at the commit and not before.
-        connection
-            .execute_batch(
-                "CREATE TABLE trap (session TEXT REFERENCES sessions (id) DEFERRABLE INITIALLY DEFERRED);
-                 CREATE TEMP TRIGGER spring AFTER INSERT ON events WHEN new.session = 's_1'
-                 BEGIN INSERT INTO trap VALUES ('nobody'); END;",
-            )
-            .unwrap();
-        let results = store(
-            &mut connection,
-            &path,
-            &[append(0, "one"), append(1, "one"), append(2, "one")],
-        );
-        assert!(results.iter().all(Result::is_err), "{results:?}");
-        assert_eq!(seen(&path), [(0, 0); 10]);
-        assert!(
-            store(
-                &mut connection,
-                &path,
-                &[append(0, "one"), append(2, "one")]
-            )
-            .iter()
-            .all(Result::is_ok)
-        );
-        assert_eq!(seen(&path)[..3], [(3, 1), (0, 0), (3, 1)]);
-    }
-
-    #[test]
-    fn without_room_the_jobs_are_told_so_and_later_ones_go_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let (mut connection, path) = desk(&folder);
-        let pages: i64 = connection
-            .pragma_query_value(None, "page_count", |row| row.get(0))
-            .unwrap();
-        let allow = |connection: &Connection, pages: i64| {
-            connection
-                .execute_batch(&format!("PRAGMA max_page_count = {pages}"))
-                .unwrap()
-        };
-        allow(&connection, pages + 1);
-        let large = append(1, &"long ".repeat(100_000));
-        let results = store(&mut connection, &path, &[append(0, "one"), large]);
-        assert!(
-            matches!(&results[1], Err(StoreError::Full { .. })),
-            "{results:?}"
-        );
-        // Whether the small one survives is for SQLite to say; its answer must be the truth.
-        assert_eq!(seen(&path)[0].0 == 3, results[0].is_ok());
-        assert_eq!(seen(&path)[1], (0, 0));
-        allow(&connection, pages + 1000);
-        let large = append(1, &"long ".repeat(100_000));
-        assert!(
-            store(&mut connection, &path, &[large, append(2, "one")])
-                .iter()
-                .all(Result::is_ok)
-        );
-    }
-}
+mod tests;

@@ -6,9 +6,9 @@ use lango_core::{
     Source, StoreError, TaskRecord, Timestamp, Trust, TurnId, UserId,
 };
 use lango_store::archive::line::{self, Line};
-use lango_store::archive::{Expired, LogRow, SessionRecord, next_rows, remove, verify};
+use lango_store::archive::{ExpiredPage, LogRow, SessionRecord, next_rows, remove_hidden, verify};
 use lango_store::tables::TABLES;
-use lango_store::{Chain, Database, NewChunk, NewDocument, Part, Piece, database_at};
+use lango_store::{Chain, Database, DocumentPart, NewChunk, NewDocument, database_at};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub async fn append(store: &Arc<dyn Database>, batch: Batch) {
 
 /// A session as it is stored.
 async fn exported(store: &Arc<dyn Database>, id: &SessionId) -> (SessionRecord, Vec<LogRow>) {
-    let record = store.record(id).await.unwrap();
+    let record = store.session_record(id).await.unwrap();
     let mut chain = Chain::of(id);
     let mut rows = Vec::new();
     while chain.count() < record.events {
@@ -120,13 +120,13 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
     );
     assert_eq!(before.1.granted.len(), 1);
     assert!(!before.1.waiting.is_empty());
-    assert!(store.hide(&id, None).await.unwrap());
-    remove(&**store, &id).await.unwrap();
-    store.begin(new(&record)).await.unwrap();
+    assert!(store.hide_session(&id, None).await.unwrap());
+    remove_hidden(&**store, &id).await.unwrap();
+    store.start_import(new(&record)).await.unwrap();
     for rows in rows.chunks(70) {
-        store.add(rows.to_vec()).await.unwrap();
+        store.import_rows(rows.to_vec()).await.unwrap();
     }
-    assert_eq!(store.finish(record.clone()).await.unwrap(), 1);
+    assert_eq!(store.finish_import(record.clone()).await.unwrap(), 1);
     assert_eq!(exported(store, &id).await, (record, rows));
     let after = (
         store.open(&id).await.unwrap(),
@@ -149,14 +149,14 @@ async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<dyn Dat
     let id = session(store, "s_1", 7).await;
     append(store, Sketch::of(&id).ask("one").batch()).await;
     let (record, rows) = exported(store, &id).await;
-    assert!(store.hide(&id, None).await.unwrap());
-    remove(&**store, &id).await.unwrap();
+    assert!(store.hide_session(&id, None).await.unwrap());
+    remove_hidden(&**store, &id).await.unwrap();
     let _held = store.hold(&id, Patience::Refuse).await.unwrap();
-    store.begin(new(&record)).await.unwrap();
-    store.add(rows.clone()).await.unwrap();
+    store.start_import(new(&record)).await.unwrap();
+    store.import_rows(rows.clone()).await.unwrap();
     let gone = |error: StoreError| assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
     gone(store.open(&id).await.unwrap_err());
-    gone(store.record(&id).await.unwrap_err());
+    gone(store.session_record(&id).await.unwrap_err());
     let more = Sketch::of(&id).at(2).exchange("two", "2").batch();
     let appended = store.append(more).await.unwrap_err();
     assert!(
@@ -169,18 +169,33 @@ async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<dyn Dat
     );
     assert_eq!(store.find(&user(), "s_", 9).await.unwrap(), []);
     assert_eq!(store.unfinished(None, 9).await.unwrap(), []);
-    assert!(store.ids(&user(), None, 9).await.unwrap().is_empty());
-    assert_eq!(store.hidden(&user(), None, 9).await.unwrap(), ["s_1"]);
-    let taken = store.begin(new(&record)).await.unwrap_err();
+    assert!(
+        store
+            .session_ids(&user(), None, 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    assert_eq!(
+        store.hidden_sessions(&user(), None, 9).await.unwrap(),
+        ["s_1"]
+    );
+    let taken = store.start_import(new(&record)).await.unwrap_err();
     assert!(matches!(taken, StoreError::Exists { .. }), "{taken}");
     let short = SessionRecord {
         events: 2,
         ..record.clone()
     };
-    assert!(store.finish(short).await.is_err());
-    store.finish(record).await.unwrap();
+    assert!(store.finish_import(short).await.is_err());
+    store.finish_import(record).await.unwrap();
     assert_eq!(store.unfinished(None, 9).await.unwrap().len(), 1);
-    assert!(store.hidden(&user(), None, 9).await.unwrap().is_empty());
+    assert!(
+        store
+            .hidden_sessions(&user(), None, 9)
+            .await
+            .unwrap()
+            .is_empty()
+    );
 }
 
 async fn rows_that_do_not_fit_are_refused(store: &Arc<dyn Database>) {
@@ -188,10 +203,10 @@ async fn rows_that_do_not_fit_are_refused(store: &Arc<dyn Database>) {
     append(store, Sketch::of(&id).exchange("one", "1").batch()).await;
     let (record, rows) = exported(store, &id).await;
     // One that everybody sees takes nothing that comes from elsewhere.
-    assert!(store.add(rows.clone()).await.is_err());
-    assert!(store.hide(&id, None).await.unwrap());
-    remove(&**store, &id).await.unwrap();
-    store.begin(new(&record)).await.unwrap();
+    assert!(store.import_rows(rows.clone()).await.is_err());
+    assert!(store.hide_session(&id, None).await.unwrap());
+    remove_hidden(&**store, &id).await.unwrap();
+    store.start_import(new(&record)).await.unwrap();
     let changed = |change: fn(&mut LogRow)| {
         let mut rows = rows.clone();
         change(&mut rows[1]);
@@ -206,11 +221,11 @@ async fn rows_that_do_not_fit_are_refused(store: &Arc<dyn Database>) {
         changed(|row| row.body.push(' ')),
         changed(|row| row.session = "s_2".into()),
     ] {
-        let refused = store.add(rows).await.unwrap_err();
+        let refused = store.import_rows(rows).await.unwrap_err();
         assert!(matches!(refused, StoreError::Damaged { .. }), "{refused}");
     }
-    store.add(rows).await.unwrap();
-    assert_eq!(store.finish(record).await.unwrap(), 0);
+    store.import_rows(rows).await.unwrap();
+    assert_eq!(store.finish_import(record).await.unwrap(), 0);
 }
 
 /// A document that one session alone can search.
@@ -234,12 +249,10 @@ pub async fn attach(store: &Arc<dyn Database>, session: Option<&SessionId>, text
         size: 9,
         added: Timestamp(1),
     };
-    let piece = Piece {
+    let piece = DocumentPart {
         document: Arc::new(document),
-        part: Part {
-            before: 0,
-            is_last: true,
-        },
+        before: 0,
+        is_last: true,
         chunks: (0..9).map(chunk).collect(),
     };
     store.write(vec![piece], None).await.unwrap();
@@ -268,7 +281,7 @@ async fn keep(store: &Arc<dyn Database>, task: TaskRecord) {
 async fn left(store: &Arc<dyn Database>, id: &str) -> Vec<(&'static str, usize)> {
     let mut left = Vec::new();
     for table in TABLES {
-        let rows = store.page(table, None, 1000).await.unwrap();
+        let rows = store.table_page(table, None, 1000).await.unwrap();
         let at = table.columns.iter().position(|(name, _)| match table.name {
             "sessions" => *name == "id",
             _ => *name == "session",
@@ -298,13 +311,13 @@ async fn a_session_is_gone_from_every_table(store: &Arc<dyn Database>) {
     keep(store, task(turn, "conversation", 5)).await;
     keep(store, task("rejected", "conversation", 5)).await;
     assert!(!left(store, "s_1").await.is_empty());
-    assert!(store.hide(&one, None).await.unwrap());
+    assert!(store.hide_session(&one, None).await.unwrap());
     assert!(
-        !store.hide(&one, None).await.unwrap(),
+        !store.hide_session(&one, None).await.unwrap(),
         "it is hidden already"
     );
     let mut steps = 0;
-    while !store.remove_some(&one).await.unwrap() {
+    while !store.remove_portion(&one).await.unwrap() {
         steps += 1;
         assert!(steps < 100, "it does not end");
     }
@@ -327,10 +340,10 @@ async fn a_session_is_gone_from_every_table(store: &Arc<dyn Database>) {
             .unwrap(),
         9
     );
-    let is_left = store.remove_some(&two).await.unwrap();
+    let is_left = store.remove_portion(&two).await.unwrap();
     assert!(is_left, "it is not hidden");
     assert_eq!(verify(&**store, &two, &mut |_| ()).await.unwrap(), 33);
-    assert!(store.remove_some(&one).await.unwrap());
+    assert!(store.remove_portion(&one).await.unwrap());
     let again = session(store, "s_1", 9).await;
     append(store, Sketch::of(&again).exchange("new", "1").batch()).await;
 }
@@ -353,24 +366,24 @@ async fn only_what_is_old_and_ended_expires(store: &Arc<dyn Database>) {
         })
         .collect();
     append(store, late).await;
-    let page = Expired { skip: 0, limit: 9 };
+    let page = ExpiredPage { skip: 0, limit: 9 };
     let before = Timestamp(5000);
     assert_eq!(
-        store.expired(&user(), before, page).await.unwrap(),
+        store.expired_sessions(&user(), before, page).await.unwrap(),
         ["s_old"]
     );
     let other = UserId::from("other");
 
     assert!(
         store
-            .expired(&other, before, page)
+            .expired_sessions(&other, before, page)
             .await
             .unwrap()
             .is_empty()
     );
     for (id, is_hidden) in [(&open, false), (&new, false), (&old, true)] {
         assert_eq!(
-            store.hide(id, Some(before)).await.unwrap(),
+            store.hide_session(id, Some(before)).await.unwrap(),
             is_hidden,
             "{id}"
         );
@@ -383,8 +396,8 @@ async fn only_what_is_old_and_ended_expires(store: &Arc<dyn Database>) {
         ..task("running", "c", 4000)
     };
     keep(store, running).await;
-    assert_eq!(store.remove_tasks(&user(), before, 9).await.unwrap(), 1);
-    assert_eq!(store.remove_tasks(&user(), before, 9).await.unwrap(), 0);
+    assert_eq!(store.remove_old_tasks(&user(), before, 9).await.unwrap(), 1);
+    assert_eq!(store.remove_old_tasks(&user(), before, 9).await.unwrap(), 0);
     assert!(store.get(&user(), "old").await.unwrap().is_none());
     assert!(store.get(&user(), "new").await.unwrap().is_some());
     let page = Page { from: 1, limit: 1 };

@@ -6,7 +6,7 @@ use crate::archive::{append, session};
 use lango_core::{
     Attachment, AttachmentStore, Batch, NewSession, SessionId, StoreError, Text, Timestamp, UserId,
 };
-use lango_store::archive::{LogRow, SessionRecord, next_rows, remove, verify};
+use lango_store::archive::{LogRow, SessionRecord, next_rows, remove_hidden, verify};
 use lango_store::tables::TABLES;
 use lango_store::{Chain, Database, database_at};
 use lango_testkit::postgres;
@@ -108,8 +108,8 @@ impl Place {
     }
 
     async fn delete(&self, id: &SessionId) {
-        assert!(self.store.hide(id, None).await.unwrap());
-        remove(&*self.store, id).await.unwrap();
+        assert!(self.store.hide_session(id, None).await.unwrap());
+        remove_hidden(&*self.store, id).await.unwrap();
     }
 
     /// Counts the rows of attachments, references and puts.
@@ -153,11 +153,11 @@ async fn a_session_that_is_deleted_takes_its_attachments_along(place: &Place) {
     }
     append(&place.store, log.batch()).await;
     assert_eq!(place.rows().await, [11, 11, 0]);
-    assert!(place.store.hide(&id, None).await.unwrap());
+    assert!(place.store.hide_session(&id, None).await.unwrap());
     // A deletion that is interrupted leaves what the next one deletes.
-    assert!(!place.store.remove_some(&id).await.unwrap());
+    assert!(!place.store.remove_portion(&id).await.unwrap());
     assert_eq!(place.rows().await, [7, 7, 0]);
-    remove(&*place.store, &id).await.unwrap();
+    remove_hidden(&*place.store, &id).await.unwrap();
     assert_eq!(place.rows().await, [0; 3]);
     assert!(!place.has(&files[0]).await);
 }
@@ -219,7 +219,7 @@ async fn bytes_that_no_event_refers_to_are_deleted_after_a_day(place: &Place) {
         place.put(&[number]).await;
     }
     place.wait_a_day().await;
-    place.store.wipe().await.unwrap();
+    place.store.wipe_deleted().await.unwrap();
     assert_eq!(place.rows().await, [1, 1, 0]);
 }
 
@@ -246,7 +246,7 @@ async fn the_same_bytes_of_two_users_are_apart(place: &Place) {
 }
 
 async fn exported(place: &Place, id: &SessionId) -> (SessionRecord, Vec<LogRow>) {
-    let record = place.store.record(id).await.unwrap();
+    let record = place.store.session_record(id).await.unwrap();
     let rows = next_rows(&*place.store, &record, &Chain::of(id)).await;
     (record, rows.unwrap())
 }
@@ -263,15 +263,15 @@ async fn a_session_that_is_imported_refers_to_its_attachments(place: &Place) {
             user: user(),
             created: Timestamp(7),
         };
-        place.store.begin(session).await.unwrap();
-        place.store.add(rows.clone()).await.unwrap();
+        place.store.start_import(session).await.unwrap();
+        place.store.import_rows(rows.clone()).await.unwrap();
         assert_eq!(place.rows().await, [1, 1, 0]);
         if is_finished {
-            place.store.finish(record.clone()).await.unwrap();
+            place.store.finish_import(record.clone()).await.unwrap();
             verify(&*place.store, &id, &mut |_| ()).await.unwrap();
             place.delete(&id).await;
         } else {
-            remove(&*place.store, &id).await.unwrap();
+            remove_hidden(&*place.store, &id).await.unwrap();
         }
         assert_eq!(place.rows().await, [0; 3]);
     }

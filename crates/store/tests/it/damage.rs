@@ -2,7 +2,7 @@
 
 use super::{append, create, log, open};
 use lango_core::{Page, SessionCatalog, SessionId, SessionStore, StoreError};
-use lango_store::archive::Archive;
+use lango_store::archive::SessionArchive;
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use rusqlite::Connection;
 
@@ -148,7 +148,10 @@ async fn an_id_that_is_not_text_keeps_nobody_from_the_ids_after_it() {
     assert_eq!(database.execute(tampering, []).unwrap(), 1);
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let page = store.ids(&"local".into(), after.as_ref(), 2).await.unwrap();
+        let page = store
+            .session_ids(&"local".into(), after.as_ref(), 2)
+            .await
+            .unwrap();
         let Some(last) = page.last() else { break };
         after = Some(last.clone());
         seen.extend(page);

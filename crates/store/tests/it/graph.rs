@@ -5,7 +5,8 @@ use crate::place::Place;
 use lango_core::{Source, Timestamp, Trust, UserId};
 use lango_store::Database;
 use lango_store::graph::{
-    Confidence, Ended, Entity, Fact, FactQuery, Name, NewFact, Noun, Related, Triple, When,
+    Confidence, EndOutcome, Entity, Fact, FactQuery, Name, NameKind, NewFact, RelateOutcome,
+    Triple, Validity,
 };
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ pub fn desk() -> Desk {
 }
 
 impl Desk {
-    pub async fn relate(&self, fact: NewFact) -> Related {
+    pub async fn relate(&self, fact: NewFact) -> RelateOutcome {
         self.graph.relate(&self.user, fact).await.unwrap()
     }
 
@@ -42,7 +43,7 @@ impl Desk {
         found.facts.iter().map(shown).collect()
     }
 
-    pub async fn end(&self, triple: Triple, by: Trust) -> Ended {
+    pub async fn end(&self, triple: Triple, by: Trust) -> EndOutcome {
         let end = self.graph.end(&self.user, triple, by, Timestamp(900));
         end.await.unwrap()
     }
@@ -121,7 +122,7 @@ async fn a_fact_comes_back_as_it_was_kept() {
         valid_from: Timestamp(7),
         ..fact("-", "wrote", "Notes")
     };
-    let Related::New(kept) = place.relate(new.clone()).await else {
+    let RelateOutcome::New(kept) = place.relate(new.clone()).await else {
         panic!("it was not new");
     };
     assert_eq!(kept.subject, new.subject);
@@ -143,7 +144,7 @@ async fn what_holds_is_kept_once_however_it_is_written() {
     let place = desk();
     place.relate(fact("Ada", "works at", "Acme")).await;
     let again = place.relate(fact(" ADA ", "works_at", "acme")).await;
-    assert!(matches!(again, Related::Known(_)), "{again:?}");
+    assert!(matches!(again, RelateOutcome::Known(_)), "{again:?}");
     assert_eq!(place.rows(), [1, 2, 1, 1, 1]);
     assert_eq!(place.query(everything()).await, ["Ada works at Acme"]);
 }
@@ -204,19 +205,22 @@ async fn a_fact_that_ended_stays_and_can_begin_again() {
         triple("ada", "works at", "acme"),
     );
     place.relate(works.clone()).await;
-    let Ended::Over(over) = place.end(acme.clone(), Trust::Untrusted).await else {
+    let EndOutcome::Ended(over) = place.end(acme.clone(), Trust::Untrusted).await else {
         panic!("it should end");
     };
     assert_eq!(over.valid_to, Some(Timestamp(900)));
-    assert_eq!(place.end(acme, Trust::Untrusted).await, Ended::Unknown);
+    assert_eq!(
+        place.end(acme, Trust::Untrusted).await,
+        EndOutcome::NotFound
+    );
     assert!(place.query(everything()).await.is_empty());
     let ever = FactQuery {
-        when: When::Ever,
+        validity: Validity::Any,
         ..everything()
     };
     assert_eq!(place.query(ever.clone()).await.len(), 1);
 
-    assert!(matches!(place.relate(works).await, Related::New(_)));
+    assert!(matches!(place.relate(works).await, RelateOutcome::New(_)));
     let found = place.graph.query(&place.user, ever).await.unwrap().facts;
     let ends: Vec<_> = found.iter().map(|fact| fact.valid_to).collect();
     assert_eq!(ends, [None, Some(Timestamp(900))]);
@@ -232,11 +236,11 @@ async fn only_somebody_trusted_ends_what_a_trusted_source_said() {
         .await;
     let knows = triple("Ada", "knows", "Bob");
     let refused = place.end(knows.clone(), Trust::Untrusted).await;
-    assert!(matches!(refused, Ended::Protected(_)), "{refused:?}");
+    assert!(matches!(refused, EndOutcome::Protected(_)), "{refused:?}");
     assert_eq!(place.query(everything()).await.len(), 1);
     assert!(matches!(
         place.end(knows, Trust::Trusted).await,
-        Ended::Over(_)
+        EndOutcome::Ended(_)
     ));
 }
 
@@ -249,7 +253,7 @@ async fn a_fact_never_ends_before_it_began() {
     };
     place.relate(late).await;
     let ended = place.end(triple("Ada", "knows", "Bob"), Trust::Untrusted);
-    let Ended::Over(over) = ended.await else {
+    let EndOutcome::Ended(over) = ended.await else {
         panic!("it should end");
     };
     assert_eq!(over.valid_to, Some(Timestamp(5000)));
@@ -276,19 +280,19 @@ async fn a_query_finds_by_whatever_is_bound_at_any_time() {
     }
     for bound in 0..8 {
         let bind = |bit: u8, text: &str| (bound & bit != 0).then(|| name(text));
-        for when in [When::Now, When::Ever] {
+        for validity in [Validity::Current, Validity::Any] {
             let query = FactQuery {
                 subject: bind(1, "A"),
                 predicate: bind(2, "P"),
                 object: bind(4, "C"),
-                when,
+                validity,
                 limit: 100,
             };
             let fits = |[s, p, o]: &&[&str; 3]| {
                 (bound & 1 == 0 || *s == "a")
                     && (bound & 2 == 0 || *p == "p")
                     && (bound & 4 == 0 || *o == "c")
-                    && (when == When::Ever || !is_over(&[s, p, o]))
+                    && (validity == Validity::Any || !is_over(&[s, p, o]))
             };
             let mut expected: Vec<_> = all.iter().filter(fits).map(|fact| fact.join(" ")).collect();
             let mut found = place.query(query.clone()).await;
@@ -339,10 +343,12 @@ async fn near_names_are_those_around_it_in_the_alphabet() {
     for person in ["Adam", "Ada", "Bob", "Adele", "Zoe"] {
         place.relate(fact(person, "is_a", "person")).await;
     }
-    let near = place.graph.near(&place.user, Noun::Entity, name("ADAM"), 2);
+    let near = place
+        .graph
+        .near(&place.user, NameKind::Entity, name("ADAM"), 2);
     assert_eq!(near.await.unwrap(), ["Adam", "Adele", "Ada"].map(name));
     let near = place
         .graph
-        .near(&place.user, Noun::Predicate, name("is"), 2);
+        .near(&place.user, NameKind::Predicate, name("is"), 2);
     assert_eq!(near.await.unwrap(), ["is_a"].map(name));
 }

@@ -2,7 +2,7 @@
 
 use super::graph::{desk, everything, fact, name, source, triple};
 use lango_core::{Timestamp, Trust, UserId};
-use lango_store::graph::{Ended, GraphSize, NewFact, Noun, Related};
+use lango_store::graph::{EndOutcome, GraphSize, NameKind, NewFact, RelateOutcome};
 
 #[tokio::test]
 async fn nobody_sees_or_changes_anothers_facts() {
@@ -12,7 +12,7 @@ async fn nobody_sees_or_changes_anothers_facts() {
     let graph = &place.graph;
     assert_eq!(graph.query(&other, everything()).await.unwrap().facts, []);
     assert_eq!(graph.count(&other).await.unwrap(), GraphSize::default());
-    let near = graph.near(&other, Noun::Entity, name("Ada"), 10);
+    let near = graph.near(&other, NameKind::Entity, name("Ada"), 10);
     assert_eq!(near.await.unwrap(), []);
     let neighbours = graph.neighbours(&other, vec![name("Ada")], 10);
     assert_eq!(neighbours.await.unwrap(), []);
@@ -22,13 +22,13 @@ async fn nobody_sees_or_changes_anothers_facts() {
         Trust::Trusted,
         Timestamp(1),
     );
-    assert_eq!(end.await.unwrap(), Ended::Unknown);
+    assert_eq!(end.await.unwrap(), EndOutcome::NotFound);
 
     let theirs = graph
         .relate(&other, fact("Ada", "knows", "Bob"))
         .await
         .unwrap();
-    assert!(matches!(theirs, Related::New(_)));
+    assert!(matches!(theirs, RelateOutcome::New(_)));
     assert_eq!(graph.forget_user(&other).await.unwrap(), 1);
     assert_eq!(place.query(everything()).await.len(), 1);
     assert_eq!(place.rows(), [1, 2, 1, 1, 1]);

@@ -6,9 +6,9 @@ use crate::place::Place;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::graph::{GraphSize, NewFact};
 use lango_store::{
-    CollectionId, Commit, Database, Generation, KnowledgeRow, MemoryOwner, MemoryStep, NewChunk,
-    NewDocument, NewRecollection, NewSavedMemory, Part, Piece, QueryWord, Removal, Saved, Stored,
-    Wanted, Which,
+    CollectionId, Commit, Database, DocumentFilter, DocumentPart, Generation, KnowledgeRow,
+    MemoryOwner, MemoryStep, NewChunk, NewDocument, NewRecollection, NewSavedMemory, QueryWord,
+    RecollectionOrder, Removal, SaveOutcome, VectorOutcome,
 };
 use std::sync::Arc;
 use tokio::sync::Barrier;
@@ -63,7 +63,7 @@ fn axis(number: usize) -> Vec<f32> {
         .collect()
 }
 
-fn piece(collection: CollectionId, name: &str, number: usize) -> Piece {
+fn piece(collection: CollectionId, name: &str, number: usize) -> DocumentPart {
     let document = NewDocument {
         collection,
         source: Source {
@@ -75,12 +75,10 @@ fn piece(collection: CollectionId, name: &str, number: usize) -> Piece {
         size: 1,
         added: Timestamp(1),
     };
-    Piece {
+    DocumentPart {
         document: Arc::new(document),
-        part: Part {
-            before: 0,
-            is_last: true,
-        },
+        before: 0,
+        is_last: true,
         chunks: vec![NewChunk {
             heading: String::new(),
             text: format!("common w{number}"),
@@ -184,7 +182,7 @@ async fn versions_that_copies_save_at_once_follow_each_other() {
                     .store
                     .save_knowledge(&user, row, piece, Some(maker()))
                     .await;
-                let Stored::Done((version, true)) = saved.unwrap() else {
+                let VectorOutcome::Done((version, true)) = saved.unwrap() else {
                     panic!("it is new")
                 };
                 versions.push(version);
@@ -211,7 +209,7 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
     let collection = watching.collection(&user, "c", None).await.unwrap();
     let nearest = async |number: usize| {
         let asked = watching.nearest(vec![collection], maker(), axis(number), 1);
-        let Stored::Done(found) = asked.await.unwrap() else {
+        let VectorOutcome::Done(found) = asked.await.unwrap() else {
             panic!("the maker is the same")
         };
         let keys = found.iter().map(|(key, _)| *key).collect();
@@ -226,7 +224,7 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
                 let piece = piece(collection, &format!("d {number}"), number);
                 copy.meet().await;
                 let stored = copy.store.write(vec![piece], Some(maker())).await;
-                assert_eq!(stored.unwrap(), Stored::Done(()));
+                assert_eq!(stored.unwrap(), VectorOutcome::Done(()));
             }
         })
         .await;
@@ -240,7 +238,7 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
             assert_eq!((ranked.hits.len(), ranked.unknown), (1, 0));
         }
     }
-    let named = Wanted::Named("d 7".to_owned());
+    let named = DocumentFilter::Named("d 7".to_owned());
     let document = watching.documents(&user, named).await.unwrap()[0].id;
     let other = place.open();
     let removed = other.remove(&user, document, Removal::Plain).await.unwrap();
@@ -283,7 +281,12 @@ async fn of_several_copies_that_end_a_step_of_one_revision_one_does() {
         let done = ended.iter().filter(|ended| **ended != Commit::Stale);
         assert_eq!(done.count(), 1);
     }
-    let rows = store.recollections(&owner, Generation::Observation, Which::Newest, 99);
+    let rows = store.recollections(
+        &owner,
+        Generation::Observation,
+        RecollectionOrder::Newest,
+        99,
+    );
     assert_eq!(rows.await.unwrap().len(), 10);
     assert_eq!(store.watermark(&owner).await.unwrap().observed, 10);
 }
@@ -305,7 +308,7 @@ async fn a_user_saves_no_more_than_allowed_and_the_same_once_however_many_copies
                 };
                 copy.meet().await;
                 let saved = copy.store.save(&user, memory, 10).await.unwrap();
-                new += usize::from(matches!(saved, Saved::New(_)));
+                new += usize::from(matches!(saved, SaveOutcome::New(_)));
             }
             new
         }

@@ -3,7 +3,9 @@
 use super::KIND;
 use crate::place::Place;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
-use lango_store::{Database, NewChunk, NewDocument, Part, Piece, Removal, Stored, Wanted};
+use lango_store::{
+    Database, DocumentFilter, DocumentPart, NewChunk, NewDocument, Removal, VectorOutcome,
+};
 use std::sync::Arc;
 
 const DIMENSIONS: usize = 128;
@@ -50,16 +52,14 @@ async fn fill(store: &Arc<dyn Database>, user: &UserId, chunks: u64) -> lango_st
         words: 2,
         vector: Some(noise(seed)),
     };
-    let piece = Piece {
+    let piece = DocumentPart {
         document,
-        part: Part {
-            before: 0,
-            is_last: true,
-        },
+        before: 0,
+        is_last: true,
         chunks: (0..chunks).map(chunk).collect(),
     };
     let stored = library.write(vec![piece], Some(maker())).await.unwrap();
-    assert_eq!(stored, Stored::Done(()));
+    assert_eq!(stored, VectorOutcome::Done(()));
     // Where there can be an index, it finds the same.
     library.index_vectors().await.unwrap();
     collection
@@ -80,7 +80,7 @@ async fn the_nearest_of_many_is_found_through_the_coarse_look() {
             .map(|(near, other)| near + other / 2.0);
         let asked: Vec<f32> = asked.collect();
         let found = store.nearest(vec![collection], maker(), asked, 5).await;
-        let Stored::Done(found) = found.unwrap() else {
+        let VectorOutcome::Done(found) = found.unwrap() else {
             panic!("the maker is the same")
         };
         assert_eq!(found.len(), 5);
@@ -97,7 +97,7 @@ async fn nobody_removes_what_is_anothers() {
     let store = place.open();
     let user = UserId::from("ada");
     let collection = fill(&store, &user, 300).await;
-    let wanted = Wanted::Range {
+    let wanted = DocumentFilter::Range {
         collection,
         from: String::new(),
         before: None,
@@ -127,12 +127,12 @@ async fn vectors_are_given_to_chunks_that_are_there_and_compared_with_those_of_t
     // A chunk that is gone meanwhile is passed over.
     assert_eq!(
         store.set_vectors(maker(), made).await.unwrap(),
-        Stored::Done(())
+        VectorOutcome::Done(())
     );
     let wrong = EmbeddingMaker {
         version: 2,
         ..maker()
     };
     let asked = store.nearest(vec![collection], wrong, noise(1), 5).await;
-    assert_eq!(asked.unwrap(), Stored::OtherMaker(maker()));
+    assert_eq!(asked.unwrap(), VectorOutcome::OtherMaker(maker()));
 }

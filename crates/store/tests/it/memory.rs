@@ -5,8 +5,8 @@ use crate::place::Place;
 use crate::{append, create};
 use lango_core::{Source, Timestamp, Trust};
 use lango_store::{
-    Commit, Forget, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection, TurnsToRead,
-    Which,
+    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
+    RecollectionOrder, TurnRange,
 };
 use lango_testkit::session_store_contract::Sketch;
 
@@ -40,7 +40,12 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
     };
     let memory = &store;
     let texts = async || {
-        let rows = memory.recollections(&owner, Generation::Observation, Which::Newest, 9);
+        let rows = memory.recollections(
+            &owner,
+            Generation::Observation,
+            RecollectionOrder::Newest,
+            9,
+        );
         let rows = rows.await.unwrap();
         rows.iter()
             .map(|row| row.text.to_string())
@@ -54,7 +59,10 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
             .await;
         assert_eq!(stale.unwrap(), Commit::Stale);
     }
-    let stale = memory.forget(&owner, 0, Forget::default()).await.unwrap();
+    let stale = memory
+        .forget(&owner, 0, ForgetRequest::default())
+        .await
+        .unwrap();
     assert_eq!(stale, Commit::Stale);
     assert_eq!(texts().await, ["one"]);
     // A part that is not there undoes the whole step.
@@ -64,10 +72,15 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
         reflection: recollection("three"),
     };
     memory.commit(&owner, 1, broken).await.unwrap_err();
-    let reflections = memory.recollections(&owner, Generation::First, Which::Newest, 9);
+    let reflections = memory.recollections(&owner, Generation::First, RecollectionOrder::Newest, 9);
     assert_eq!(reflections.await.unwrap(), []);
     assert_eq!(memory.watermark(&owner).await.unwrap().revision, 1);
-    let loose = memory.recollections(&owner, Generation::Observation, Which::OldestLoose, 9);
+    let loose = memory.recollections(
+        &owner,
+        Generation::Observation,
+        RecollectionOrder::OldestUncondensed,
+        9,
+    );
     assert_eq!(loose.await.unwrap().len(), 1);
 }
 
@@ -86,7 +99,7 @@ async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
         user: "local".into(),
         session,
     };
-    let read = TurnsToRead {
+    let read = TurnRange {
         from: 0,
         limit: 9,
         text_bytes: 4,

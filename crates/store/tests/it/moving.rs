@@ -2,8 +2,12 @@
 
 use crate::archive::{append, attach, postgresql, session, sqlite};
 use lango_core::{NewSession, Patience, SessionCatalog, StoreError, Timestamp, UserId};
-use lango_store::moving::{Doing, MoveError, Moved, Progress, move_all};
-use lango_store::tables::{CACHES, Cell, Copied, Kind, Mark, TABLES, UseAs};
+use lango_store::tables::{
+    CACHES, Cell, ColumnType, OpenMode, RowDigest, TABLES, TransferCheckpoint,
+};
+use lango_store::transfer::{
+    TransferError, TransferProgress, TransferReport, TransferStage, transfer_all,
+};
 use lango_store::{Database, PostgresOptions, QueryWord, Store, database_at};
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
@@ -57,8 +61,11 @@ const THE_REST: &str = "
     INSERT INTO payment_budgets VALUES ('02', 'base', '0xaa', 'local', 's_0', 'example.com', 9, 5);
 ";
 
-async fn moved(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> Result<Moved, MoveError> {
-    move_all(&**from, &**to, &mut |_: Progress| ()).await
+async fn moved(
+    from: &Arc<dyn Database>,
+    to: &Arc<dyn Database>,
+) -> Result<TransferReport, TransferError> {
+    transfer_all(&**from, &**to, &mut |_: TransferProgress| ()).await
 }
 
 /// All rows of all tables.
@@ -67,7 +74,7 @@ async fn all(store: &Arc<dyn Database>) -> Vec<Vec<Vec<Cell>>> {
     for table in TABLES {
         let (mut rows, mut after) = (Vec::new(), None);
         loop {
-            let page = store.page(table, after, 100).await.unwrap();
+            let page = store.table_page(table, after, 100).await.unwrap();
             let Some(last) = page.last() else { break };
             after = Some(last[..table.key].to_vec());
             rows.extend(page);
@@ -85,7 +92,7 @@ async fn everything_arrives_in_every_direction_and_can_be_used() {
     let rest = rusqlite::Connection::open(folder.path().join("first.db")).unwrap();
     rest.execute_batch(THE_REST).unwrap();
     for table in TABLES {
-        let is_there = first.page(table, None, 1).await.unwrap().len() == 1;
+        let is_there = first.table_page(table, None, 1).await.unwrap().len() == 1;
         assert!(is_there, "`{}` should have something in it", table.name);
     }
     let stores = [
@@ -103,7 +110,7 @@ async fn everything_arrives_in_every_direction_and_can_be_used() {
         );
         assert_eq!(all(to).await, all(&first).await, "{}", to.place());
         let numbered = TABLES.iter().find(|table| table.name == "saved_memories");
-        let last = to.last_number(numbered.unwrap()).await.unwrap();
+        let last = to.last_row_id(numbered.unwrap()).await.unwrap();
         assert_eq!(last, Some(50), "{}", to.place());
         from = to;
     }
@@ -124,21 +131,21 @@ async fn everything_arrives_in_every_direction_and_can_be_used() {
 }
 
 /// Brings the destination as far as a process did that was killed in the middle of the events.
-async fn begun(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> Mark {
-    let mut mark = Mark {
+async fn begun(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> TransferCheckpoint {
+    let mut mark = TransferCheckpoint {
         source: from.place(),
         table: 0,
         after: None,
         copied: Vec::new(),
     };
     for (index, table) in TABLES.iter().enumerate().take(2) {
-        let rows = from.page(table, None, 500).await.unwrap();
-        let mut copied = Copied::default();
-        rows.iter().for_each(|row| copied.take(row));
+        let rows = from.table_page(table, None, 500).await.unwrap();
+        let mut copied = RowDigest::default();
+        rows.iter().for_each(|row| copied.add(row));
         mark.table = index;
         mark.after = Some(rows.last().unwrap()[..table.key].to_vec());
         mark.copied.push(copied);
-        to.arrive(table, rows, mark.clone()).await.unwrap();
+        to.insert_rows(table, rows, mark.clone()).await.unwrap();
     }
     mark
 }
@@ -148,13 +155,13 @@ fn destinations(folder: &tempfile::TempDir) -> Vec<(Arc<dyn Database>, Reopen)> 
     let path = folder.path().join("to.db");
     let address = lango_testkit::postgres::empty();
     let options = PostgresOptions {
-        use_as: UseAs::Destination,
+        open_mode: OpenMode::TransferTarget,
         ..PostgresOptions::default()
     };
     let on_server = Store::postgres_with(&address, crate::ROOT.into(), options).unwrap();
     vec![
         (
-            Arc::new(Store::sqlite_destination(&path, crate::ROOT.into()).unwrap()),
+            Arc::new(Store::sqlite_transfer_target(&path, crate::ROOT.into()).unwrap()),
             Box::new(move || Arc::new(Store::sqlite(&path, crate::ROOT.into()).unwrap()) as _),
         ),
         (
@@ -213,13 +220,13 @@ async fn of_a_move_that_was_interrupted_the_side_that_changed_is_named() {
             let changed = if is_destination { &to } else { &from };
             session(changed, "s_00", 9).await;
             let mut said = false;
-            let mut seen = |progress: Progress| {
+            let mut seen = |progress: TransferProgress| {
                 said |= progress.done > progress.total;
             };
-            let result = move_all(&*from, &*to, &mut seen).await;
+            let result = transfer_all(&*from, &*to, &mut seen).await;
             let place = changed.place();
             assert!(
-                matches!(&result, Err(MoveError::Changed { table: "sessions", place: at }) if *at == place),
+                matches!(&result, Err(TransferError::Changed { table: "sessions", place: at }) if *at == place),
                 "{place}: {result:?}"
             );
             assert!(!said, "more was done than there is");
@@ -239,8 +246,8 @@ async fn a_source_that_gains_a_session_while_it_is_moved_is_named() {
             while let Some(progress) = receiver.recv().await {
                 if matches!(
                     progress,
-                    Progress {
-                        doing: Doing::Copying("events"),
+                    TransferProgress {
+                        stage: TransferStage::Copying("events"),
                         ..
                     }
                 ) {
@@ -251,14 +258,14 @@ async fn a_source_that_gains_a_session_while_it_is_moved_is_named() {
             }
         };
         let moving = async {
-            let mut seen = |progress: Progress| {
+            let mut seen = |progress: TransferProgress| {
                 let _ = sender.send(progress);
             };
-            move_all(&*from, &*to, &mut seen).await
+            transfer_all(&*from, &*to, &mut seen).await
         };
         let (result, ()) = tokio::join!(moving, writing);
         assert!(
-            matches!(&result, Err(MoveError::Changed { place, .. }) if *place == from.place()),
+            matches!(&result, Err(TransferError::Changed { place, .. }) if *place == from.place()),
             "{result:?}"
         );
     }
@@ -274,17 +281,20 @@ async fn a_move_goes_on_where_it_was_interrupted_in_every_table() {
         ("postgresql", postgresql()),
     ] {
         let last = begun(&from, &to).await;
-        assert_eq!(to.mark().await.unwrap(), Some(last), "{name}");
+        assert_eq!(to.checkpoint().await.unwrap(), Some(last), "{name}");
         let elsewhere = sqlite(&folder, "elsewhere.db");
         let other = moved(&elsewhere, &to).await;
-        assert!(matches!(other, Err(MoveError::OtherMove { .. })), "{name}");
+        assert!(
+            matches!(other, Err(TransferError::OtherTransfer { .. })),
+            "{name}"
+        );
         moved(&from, &to).await.unwrap();
         assert_eq!(all(&to).await, all(&from).await, "{name}");
-        assert_eq!(to.mark().await.unwrap(), None, "{name}");
+        assert_eq!(to.checkpoint().await.unwrap(), None, "{name}");
         let again = moved(&from, &to).await;
         assert!(matches!(
             again,
-            Err(MoveError::NotEmpty {
+            Err(TransferError::NotEmpty {
                 table: "sessions",
                 ..
             })
@@ -304,19 +314,19 @@ async fn what_is_held_or_changes_meanwhile_is_not_moved() {
         let held = from.hold(&id, Patience::Refuse).await.unwrap();
         let refused = moved(&from, &to).await;
         assert!(
-            matches!(refused, Err(MoveError::InUse { sessions: 1, .. })),
+            matches!(refused, Err(TransferError::InUse { sessions: 1, .. })),
             "{refused:?}"
         );
         drop(held);
         // Letting go of a lease takes a moment.
-        while from.held().await.unwrap() > 0 {
+        while from.count_leases().await.unwrap() > 0 {
             tokio::task::yield_now().await;
         }
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         let writing = async {
             // When the events were copied, one more is said in a session that was passed.
             while let Some(progress) = receiver.recv().await {
-                if matches!(progress, Progress { doing, .. } if format!("{doing:?}").contains("turns"))
+                if matches!(progress, TransferProgress { stage, .. } if format!("{stage:?}").contains("turns"))
                 {
                     append(&from, Sketch::of(&id).at(274).exchange("late", "1").batch()).await;
                     return;
@@ -324,14 +334,14 @@ async fn what_is_held_or_changes_meanwhile_is_not_moved() {
             }
         };
         let moving = async {
-            let mut seen = |progress: Progress| {
+            let mut seen = |progress: TransferProgress| {
                 let _ = sender.send(progress);
             };
-            move_all(&*from, &*to, &mut seen).await
+            transfer_all(&*from, &*to, &mut seen).await
         };
         let (result, ()) = tokio::join!(moving, writing);
         assert!(
-            matches!(result, Err(MoveError::Changed { .. })),
+            matches!(result, Err(TransferError::Changed { .. })),
             "{result:?}"
         );
     }
@@ -364,10 +374,10 @@ async fn every_table_of_postgresql_is_known_with_all_its_columns() {
     for table in TABLES {
         for (column, kind) in table.columns {
             let kind = match kind {
-                Kind::Text => "text",
-                Kind::Integer => "bigint",
-                Kind::Real => "double precision",
-                Kind::Bytes => "bytea",
+                ColumnType::Text => "text",
+                ColumnType::Integer => "bigint",
+                ColumnType::Real => "double precision",
+                ColumnType::Bytes => "bytea",
             };
             known.push((table.name.to_owned(), (*column).to_owned(), kind.to_owned()));
         }

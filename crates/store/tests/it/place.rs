@@ -68,9 +68,9 @@ pub fn open(address: &str) -> Arc<dyn Database> {
 }
 
 /// A copy over PostgreSQL that reads the signs of so many vectors before it asks an index.
-pub fn reading(address: &str, signs_read: u64) -> Store {
+pub fn reading(address: &str, max_scanned_vectors: u64) -> Store {
     let options = PostgresOptions {
-        signs_read,
+        max_scanned_vectors,
         ..PostgresOptions::default()
     };
     Store::postgres_with(address, ROOT.into(), options).unwrap()

@@ -11,7 +11,7 @@ const WAIT: Patience = Patience::Wait { most: 8 };
 pub async fn a_session_is_held_by_one_at_a_time(subject: Subject) {
     let (one, other) = (SessionId::from("s_1"), SessionId::from("s_2"));
     let first = hold(&subject, &one).await;
-    assert!(first.is_had());
+    assert!(first.is_valid());
     let refused = subject.store.hold(&one, Patience::Refuse).await;
     let refused = refused.err().expect("somebody has it");
     assert!(

@@ -331,7 +331,7 @@ fn missing_placeholders(bound: &[BoundSecret], words: &Words) -> Vec<String> {
             return None;
         };
         line.contains(&**variable).then(|| {
-            let (name, host) = (&secret.name, origin.host());
+            let (name, host) = (&secret.name, origin.host_and_port());
             format!(
                 "secrets: {variable} was not set: commands use `{name}` only where `tools.exec.network` lists the hosts that they reach, such as `{host}`"
             )

@@ -88,7 +88,7 @@ impl OpenVault {
             let wrapping = &self.keys.wrapping;
             let value = envelope::open(wrapping, &head.vault, entry, &record.envelope)?;
             if action == AuditAction::Bound {
-                check_headers(name, &bindings, &value)?;
+                check_value(name, &bindings, &value)?;
             }
             let mut entry = Entry {
                 bindings,
@@ -111,12 +111,17 @@ impl OpenVault {
     }
 }
 
-/// Fails if a binding is to a header and the value has characters that no header can carry.
-pub(super) fn check_headers(
+/// Fails if the value has characters that its place cannot carry: a zero byte anywhere, control characters in a header.
+pub(super) fn check_value(
     name: &SecretName,
     bindings: &[Binding],
     value: &SecretValue,
 ) -> Result<(), VaultError> {
+    if !bindings.is_empty() && value.expose().contains(&0) {
+        return Err(VaultError::UnfitForBinding {
+            name: name.to_string(),
+        });
+    }
     let is_header = |own: &Binding| matches!(own.target, BindingTarget::Header { .. });
     let is_unfit = |byte: &u8| byte.is_ascii_control() && *byte != b'\t';
     if bindings.iter().any(is_header) && value.expose().iter().any(is_unfit) {

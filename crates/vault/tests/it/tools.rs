@@ -34,6 +34,8 @@ impl VaultProvider for Provider {
         Box::pin(async { Ok(Arc::clone(&self.open)) })
     }
 
+    fn report(&self, _: &str) {}
+
     fn can_prompt(&self) -> bool {
         self.can_prompt
     }

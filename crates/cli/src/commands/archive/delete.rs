@@ -9,7 +9,7 @@ use crate::screen::{self, Ticker, count, one_line};
 use lango_core::{Clock, Patience, SessionId, StoreError, Timestamp};
 use lango_engine::SystemClock;
 use lango_store::Database;
-use lango_store::archive::{Expired, Wiped, remove};
+use lango_store::archive::{ExpiredPage, WipeOutcome, remove_hidden};
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const NAMED: usize = 10;
 
 /// Runs the command.
 pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure> {
-    let store = app.past_keeper()?;
+    let store = app.existing_store()?;
     let age = match (arguments.older_than, arguments.expired) {
         (Some(age), _) => Some(age.0),
         (None, true) => Some(ttl(app)?),
@@ -52,12 +52,12 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
     if gone.sessions + gone.tasks == 0 {
         return Ok(screen::print("nothing is that old")?);
     }
-    let left = match store.wipe().await? {
-        Wiped::Clean => "nothing of it is left in the database's file",
-        Wiped::InUse => {
+    let left = match store.wipe_deleted().await? {
+        WipeOutcome::Clean => "nothing of it is left in the database's file",
+        WipeOutcome::InUse => {
             "bytes of it may be left, because somebody is at work in the database; `lango store compact` wipes them later"
         }
-        Wiped::LeftToServer => "the database's server takes the space back by itself",
+        WipeOutcome::LeftToServer => "the database's server takes the space back by itself",
     };
     Ok(screen::print(&format!("deleted {gone}; {left}"))?)
 }
@@ -88,13 +88,13 @@ async fn named(store: &dyn Database, ids: &[SessionId]) -> Result<u64, Failure> 
     let mut ticker = Ticker::new();
     for (done, (id, held)) in ids.iter().zip(&holds).enumerate() {
         // The sessions before took their time.
-        if !held.is_had() {
+        if !held.is_valid() {
             return Err(StoreError::Lost { id: id.clone() }.into());
         }
-        if !store.hide(id, None).await? {
+        if !store.hide_session(id, None).await? {
             return Err(StoreError::NotFound { id: id.clone() }.into());
         }
-        remove(store, id).await?;
+        remove_hidden(store, id).await?;
         ticker.show(|| format!("{} of {} deleted", done + 1, ids.len()));
     }
     ticker.clear();
@@ -104,11 +104,11 @@ async fn named(store: &dyn Database, ids: &[SessionId]) -> Result<u64, Failure> 
 async fn ask_for_old(app: &App, store: &dyn Database, before: Timestamp) -> Result<(), Failure> {
     let mut first = Vec::new();
     for user in app.users() {
-        let page = Expired {
+        let page = ExpiredPage {
             skip: 0,
             limit: NAMED + 1,
         };
-        first.extend(store.expired(&user, before, page).await?);
+        first.extend(store.expired_sessions(&user, before, page).await?);
     }
     let more = first.len() > NAMED;
     first.truncate(NAMED);
@@ -123,7 +123,7 @@ async fn ask_for(store: &dyn Database, ids: &[SessionId], total: usize) -> Resul
         return Err(Failure::new(Exit::Usage, message).next("--yes deletes without asking"));
     }
     for id in ids.iter().take(NAMED) {
-        let record = store.record(id).await?;
+        let record = store.session_record(id).await?;
         let title = one_line(&record.title, 60);
         screen::say(&format!("{:<24}  {title}", one_line(id.as_str(), 60)));
     }

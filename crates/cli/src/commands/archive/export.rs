@@ -10,7 +10,7 @@ use lango_core::{SessionId, StoreError};
 use lango_store::Chain;
 use lango_store::archive::line::{self, LONGEST, Line};
 use lango_store::archive::{
-    Archive, LogContents, LogRow, SessionRecord, next_rows, read_attachment, verify_record,
+    LogContents, LogRow, SessionArchive, SessionRecord, next_rows, read_attachment, verify_record,
 };
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Runs the command.
 pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure> {
-    let store = app.past_keeper()?;
+    let store = app.existing_store()?;
     let mut ids = Ids::of(app, &arguments.which).await?;
     let mut out = Output::open(arguments.output)?;
     let mut ticker = Ticker::new();
@@ -79,12 +79,12 @@ impl<E: Into<Failure>> From<E> for Wrong {
 
 /// Writes one session as it is at this moment; what is said in it meanwhile is not in it.
 async fn one(
-    store: &dyn Archive,
+    store: &dyn SessionArchive,
     id: &SessionId,
     out: &mut Output,
     seen: &mut (dyn FnMut(u64) + Send),
 ) -> Result<LogContents, Wrong> {
-    let record = match store.record(id).await {
+    let record = match store.session_record(id).await {
         Err(StoreError::NotFound { .. }) => return Err(Wrong::Gone),
         record => record?,
     };

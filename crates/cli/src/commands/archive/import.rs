@@ -10,10 +10,12 @@ use crate::args::ImportArguments;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
 use attachments::GivenAttachments;
-use lango_core::{Hold, NewSession, Page, Patience, SessionId, StoreError, UserId};
-use lango_store::Chain;
+use lango_core::{
+    AttachmentStore, Hold, NewSession, Page, Patience, SessionId, StoreError, UserId,
+};
 use lango_store::archive::line::{self, AttachmentLine, Line};
-use lango_store::archive::{Keeper, LogRow, ROWS_AT_ONCE, SessionRecord, remove};
+use lango_store::archive::{LogRow, ROWS_AT_ONCE, SessionRecord, remove_hidden};
+use lango_store::{Chain, Database};
 use lines::Lines;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -166,7 +168,7 @@ enum Kind {
 
 struct Import<'a> {
     app: &'a App,
-    store: &'a dyn Keeper,
+    store: &'a dyn Database,
     skip_existing: bool,
     report: Report,
     current: Option<Incoming>,
@@ -196,15 +198,15 @@ impl Import<'_> {
 
     async fn begin(&mut self, record: SessionRecord) -> Result<(), Wrong> {
         let hold = self.store.hold(&record.id, Patience::Refuse).await?;
-        let kind = match self.store.record(&record.id).await {
+        let kind = match self.store.session_record(&record.id).await {
             Err(StoreError::NotFound { .. }) => {
-                remove(self.store, &record.id).await?;
+                remove_hidden(self.store, &record.id).await?;
                 let session = NewSession {
                     id: record.id.clone(),
                     user: record.user.clone(),
                     created: record.created,
                 };
-                self.store.begin(session).await?;
+                self.store.start_import(session).await?;
                 Kind::New
             }
             Ok(there) => match (self.begins_as(&there, &record).await?, self.skip_existing) {
@@ -239,7 +241,7 @@ impl Import<'_> {
             from: read.events,
             limit: 1,
         };
-        let last = self.store.rows(&read.id, last).await?;
+        let last = self.store.log_rows(&read.id, last).await?;
         Ok(last.first().is_some_and(|last| last.hash == read.hash))
     }
 
@@ -267,7 +269,7 @@ impl Import<'_> {
                     from: row.seq,
                     limit: 1,
                 };
-                let stored = self.store.rows(&row.session, page).await?;
+                let stored = self.store.log_rows(&row.session, page).await?;
                 if stored.first() != Some(&row) {
                     return Err(Wrong::Other(row.session));
                 }
@@ -277,7 +279,9 @@ impl Import<'_> {
                 current.rows.push(row);
                 if current.rows.len() >= ROWS_AT_ONCE || current.bytes >= BATCH_BYTES {
                     current.bytes = 0;
-                    self.store.add(std::mem::take(&mut current.rows)).await?;
+                    self.store
+                        .import_rows(std::mem::take(&mut current.rows))
+                        .await?;
                 }
             }
         }
@@ -294,7 +298,7 @@ impl Import<'_> {
         given.map_err(Wrong::Line)?;
         if matches!(current.kind, Kind::New) {
             let user = &current.record.user;
-            self.store.put(user, attachment.bytes).await?;
+            AttachmentStore::put(self.store, user, attachment.bytes).await?;
         }
         Ok(())
     }
@@ -325,8 +329,10 @@ impl Import<'_> {
         let id = one_line(record.id.as_str(), 100);
         let said = match current.kind {
             Kind::New => {
-                self.store.add(std::mem::take(&mut current.rows)).await?;
-                self.report.grants += self.store.finish(record.clone()).await?;
+                self.store
+                    .import_rows(std::mem::take(&mut current.rows))
+                    .await?;
+                self.report.grants += self.store.finish_import(record.clone()).await?;
                 self.report.closed += u64::from(closing::close(self.app, &record.id).await?);
                 self.report.imported += 1;
                 if !self.own.contains(&record.user) {
@@ -357,7 +363,7 @@ impl Import<'_> {
             let id = &current.record.id;
             if matches!(current.kind, Kind::New) {
                 // What is left of it stays hidden, and the next try replaces it.
-                let _ = remove(self.store, id).await;
+                let _ = remove_hidden(self.store, id).await;
             }
             untouched = format!("nothing of session `{id}` was imported");
         }

@@ -4,7 +4,7 @@
 use super::{Finding, Mark};
 use crate::app::App;
 use crate::screen;
-use crate::vault::{Asking, Locked, OWN_COMMAND, Opening, VaultAccess};
+use crate::vault::{Asking, Locked, OWN_COMMAND, Opening, SERVER_TOKEN, VaultAccess};
 use lango_core::{Clock, RecordSelection, Timestamp};
 use lango_engine::SystemClock;
 use lango_secrets::BindingTarget;
@@ -67,7 +67,7 @@ async fn examine_unlock(access: &VaultAccess, sealed: &SealedVault) -> (Mark, St
             Err(error) => (Mark::Faulty, format!("\n{error}"), Vec::new()),
         },
         Ok(Opening::Locked(locked)) => {
-            let (mark, status) = describe_locked(access, &locked);
+            let (mark, status) = describe_locked(access, sealed, &locked);
             (mark, status, sealed.record_problems())
         }
         Err(failure) => (Mark::Faulty, format!("\n{failure}"), Vec::new()),
@@ -104,7 +104,7 @@ fn describe_methods(sealed: &SealedVault) -> String {
 
 /// Describes a vault that nothing here unlocks. Commands ask for the passphrase of the user's vault; `lango serve`, which uses
 /// the server's, asks nobody.
-fn describe_locked(access: &VaultAccess, locked: &Locked) -> (Mark, String) {
+fn describe_locked(access: &VaultAccess, sealed: &SealedVault, locked: &Locked) -> (Mark, String) {
     let problems = locked.problems.iter();
     let problems: String = problems.map(|problem| format!("\n{problem}")).collect();
     if !locked.can_be_typed() {
@@ -119,8 +119,16 @@ fn describe_locked(access: &VaultAccess, locked: &Locked) -> (Mark, String) {
         );
         return (Mark::Warning, text);
     }
-    let text = format!("; locked, commands ask for the passphrase at a terminal{problems}");
-    if locked.problems.is_empty() {
+    let has_token = sealed
+        .entries()
+        .any(|entry| entry.name.as_str() == SERVER_TOKEN);
+    let token = if has_token {
+        "; the token of `lango serve` is in it, so the server does not start before it is unlocked"
+    } else {
+        ""
+    };
+    let text = format!("; locked, commands ask for the passphrase at a terminal{token}{problems}");
+    if locked.problems.is_empty() && !has_token {
         (Mark::Well, text)
     } else {
         let next = locked.next_step();

@@ -1,14 +1,14 @@
 //! `lango secrets bind`, `unbind` and `describe`: the places where the value of a secret may be used.
 
 use super::programs::warn_about_program;
-use super::{Secrets, confirm};
+use super::{Secrets, read_answer, refuse_value};
 use crate::app::App;
 use crate::args::BindArguments;
 use crate::config::{NetworkAccess, Settings};
 use crate::egress;
 use crate::exit::{Exit, Failure};
 use crate::screen;
-use crate::vault::{Asking, Places};
+use crate::vault::{Asking, Places, no_server};
 use lango_core::Clock;
 use lango_engine::SystemClock;
 use lango_secrets::{Binding, BindingTarget, SecretName};
@@ -32,6 +32,7 @@ struct Service {
 
 /// Binds a secret.
 pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Failure> {
+    refuse_value(&arguments.name, &[], "secrets set")?;
     let name = SecretName::new(&arguments.name)?;
     let (drafts, note) = drafts(arguments)?;
     let settings = &secrets.loaded.settings;
@@ -43,6 +44,7 @@ pub async fn bind(secrets: &Secrets, arguments: &BindArguments) -> Result<(), Fa
     let mut bindings = Vec::new();
     for draft in drafts {
         let tool = draft.tool.clone().unwrap_or_default();
+        refuse_unknown_server(settings, &tool)?;
         let completed = match &app {
             Some(app) => SecretField::complete(&app.vaults.fields(), &draft),
             None => Ok(draft),
@@ -103,6 +105,17 @@ fn check_places(
     Ok(hints)
 }
 
+/// Fails for a tool of an MCP server that the configuration does not have.
+fn refuse_unknown_server(settings: &Settings, tool: &str) -> Result<(), Failure> {
+    let id = tool.strip_prefix("mcp:");
+    let id = id.map(|id| id.split('/').next().unwrap_or_default());
+    let servers = &settings.mcp.servers;
+    match id.filter(|id| !servers.contains_key(*id)) {
+        None => Ok(()),
+        Some(id) => Err(refuse_place(settings, tool, no_server(id, servers.keys()))),
+    }
+}
+
 fn refuse_place(settings: &Settings, tool: &str, problem: String) -> Failure {
     let own = tool.strip_prefix("mcp:").unwrap_or(tool);
     let is_own = |id: &&String| {
@@ -155,7 +168,7 @@ fn drafts(arguments: &BindArguments) -> Result<(Vec<BindingDraft>, Option<String
     Ok((drafts.collect(), Some(service.note.clone())))
 }
 
-/// Removes one binding, or all of them after asking.
+/// Removes one binding, or all of them; asks which if there are several.
 pub async fn unbind(
     secrets: &Secrets,
     name: &str,
@@ -165,19 +178,27 @@ pub async fn unbind(
     let name = SecretName::new(name)?;
     let open = secrets.access.open(Asking::Allowed).await?;
     let bindings = bindings(&open, &name).await?;
+    let number = match number {
+        None if all || bindings.len() < 2 => None,
+        None => match ask_which(secrets, &name, &bindings).await? {
+            Chosen::All => None,
+            Chosen::Number(number) => Some(number),
+            Chosen::Nothing => {
+                screen::say("nothing was changed");
+                return Ok(());
+            }
+        },
+        number => number,
+    };
     let chosen = match number {
-        None if all || bindings.len() < 2 => bindings,
-        None => {
-            confirm_all(secrets, &name, &bindings).await?;
-            bindings
-        }
+        None => bindings,
         Some(number) => {
             let chosen = number.checked_sub(1).and_then(|at| bindings.get(at));
-            let chosen = chosen.ok_or_else(|| {
-                let message = format!("{name} has no binding {number}");
-                Failure::new(Exit::Usage, message).next(format!("lango secrets describe {name}"))
-            })?;
-            vec![chosen.clone()]
+            vec![
+                chosen
+                    .ok_or_else(|| no_binding(&name, &number.to_string()))?
+                    .clone(),
+            ]
         }
     };
     if chosen.is_empty() {
@@ -190,22 +211,42 @@ pub async fn unbind(
     Ok(())
 }
 
-/// Asks whether all bindings are to be removed; without a terminal fails with their numbers.
-async fn confirm_all(
+/// The answer to which bindings to remove.
+enum Chosen {
+    Number(usize),
+    All,
+    Nothing,
+}
+
+fn no_binding(name: &SecretName, answer: &str) -> Failure {
+    let message = format!("{name} has no binding {answer}; nothing was changed");
+    Failure::new(Exit::Usage, message).next(format!("lango secrets describe {name}"))
+}
+
+/// Asks which bindings to remove; without a terminal fails with their numbers.
+async fn ask_which(
     secrets: &Secrets,
     name: &SecretName,
     bindings: &[Binding],
-) -> Result<(), Failure> {
+) -> Result<Chosen, Failure> {
     let numbered = bindings.iter().enumerate();
     let numbered = numbered.map(|(at, binding)| format!("\n  {}. {binding}", at + 1));
     let numbered: String = numbered.collect();
     let (count, command) = (bindings.len(), secrets.access.command());
     let message = format!("{name} has {count} bindings:{numbered}");
-    let question = format!("{message}\nremove all of them?");
+    let question = format!("{message}\nremove which one? [1-{count}, all, N] ");
     let refusal = Failure::new(Exit::Usage, message).next(format!(
         "`{command} unbind {name} NUMBER` removes one, `{command} unbind {name} --all` all of them"
     ));
-    confirm(&question, refusal).await
+    let answer = read_answer(secrets, &question, refusal).await?;
+    match answer.as_str() {
+        "" | "n" | "no" => Ok(Chosen::Nothing),
+        "all" => Ok(Chosen::All),
+        number => match number.parse() {
+            Ok(number) => Ok(Chosen::Number(number)),
+            Err(_) => Err(no_binding(name, number)),
+        },
+    }
 }
 
 async fn warn_if_expired(

@@ -29,12 +29,17 @@ impl Expiry {
         if let Ok(day) = text.parse::<NaiveDate>() {
             let start = day.and_time(NaiveTime::MIN).and_utc().timestamp_millis();
             let last = start.saturating_add(DAY_MILLISECONDS - 1);
-            return Ok(Self::At(Timestamp(u64::try_from(last).unwrap_or_default())));
+            let last = Timestamp(u64::try_from(last).unwrap_or_default());
+            if last.0 < SystemClock.now().0 {
+                return Err(refuse(format!("the day of `--expires {text}` is over")));
+            }
+            return Ok(Self::At(last));
         }
-        let age = config::age(text).map_err(|_| {
-            let message = "`--expires` is a time such as 90d, the last day (UTC) such as 2027-01-31, or never";
-            Failure::new(Exit::Usage, message).next("lango secrets set NAME --expires 90d")
-        })?;
+        if is_date(text) {
+            return Err(refuse(format!("there is no day {text}")));
+        }
+        let age = config::age(text)
+            .map_err(|_| refuse(format!("`{text}` is not a time for `--expires`")))?;
         Ok(Self::After(
             u64::try_from(age.as_millis()).unwrap_or(u64::MAX),
         ))
@@ -58,6 +63,17 @@ impl Expiry {
     }
 }
 
+/// Returns whether a text is written like a date.
+fn is_date(text: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split('-').count() == 3 && text.split('-').all(is_part)
+}
+
+fn refuse(message: String) -> Failure {
+    Failure::new(Exit::Usage, message)
+        .next("give a time from 1s on such as 90d, the last day (UTC) such as 2027-01-31, or never")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +85,14 @@ mod tests {
         assert_eq!(date_and_time(at.unwrap()), "2027-01-31 23:59 UTC");
         assert_eq!((at.unwrap().0 + 1) % (DAY_MILLISECONDS as u64), 0);
         assert!(Expiry::read("never").ok().and_then(Expiry::time).is_none());
-        assert!(Expiry::read("tomorrow").is_err());
+        for (wrong, reason) in [
+            ("tomorrow", "is not a time"),
+            ("0d", "is not a time"),
+            ("2020-01-01", "is over"),
+            ("2027-02-30", "there is no day 2027-02-30"),
+        ] {
+            let failure = Expiry::read(wrong).err().unwrap();
+            assert!(failure.message().contains(reason), "{failure}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! `lango secrets import-env`: takes keys out of environment variables, and out of plain files that lango wrote itself.
 
-use super::Secrets;
-use crate::config::Settings;
+use super::{Secrets, find, print_stored, say_lost_expiry};
+use crate::config::{NEW_VAULT_PASSPHRASE, SERVER_VAULT_PASSPHRASE, Settings, VAULT_PASSPHRASE};
 use crate::exit::{Exit, Failure};
 use crate::screen;
 use crate::token;
@@ -25,9 +25,14 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
         return Err(Failure::new(Exit::Usage, message).next("lango secrets import-env NAME"));
     }
     let open = secrets.open_or_create().await?;
+    let import = Import {
+        secrets,
+        open: &open,
+        is_named: !names.is_empty(),
+    };
     let mut has_variables = false;
     for (name, value) in variables {
-        store(&open, &name, value, SecretKind::ApiKey).await?;
+        import.variable(&name, value).await?;
         has_variables = true;
     }
     if takes_grants {
@@ -37,7 +42,7 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
     if takes_token {
         let name = SecretName::new(SERVER_TOKEN)?;
         let value = SecretValue::new(token::server_token(&token_file)?);
-        store(&open, &name, value, SecretKind::Token).await?;
+        import.store(&name, value, SecretKind::Token).await?;
         // The record was read back, so the file is the only plain copy left.
         std::fs::remove_file(&token_file).map_err(|error| {
             let message = format!("`{}` cannot be deleted: {error}", token_file.display());
@@ -45,6 +50,11 @@ pub async fn import(secrets: &Secrets, names: &[String]) -> Result<(), Failure> 
                 .next("delete it yourself; its token is in the vault")
         })?;
         screen::print(&format!("deleted {}", token_file.display()))?;
+        screen::say(&format!(
+            "callers go on using the token that they have. No command prints it: for other callers set one that you know, \
+             `openssl rand -hex 32 | {} rotate {SERVER_TOKEN}`",
+            secrets.access.command()
+        ));
     }
     if has_variables {
         screen::say(
@@ -67,6 +77,7 @@ fn variables(
     };
     let mut found = Vec::new();
     for name in names {
+        refuse_passphrase(name)?;
         let value = value(name).ok_or_else(|| {
             let message = format!("the environment variable `{name}` is not set");
             Failure::new(Exit::Usage, message).next(format!("lango secrets set {name}"))
@@ -84,6 +95,22 @@ fn variables(
     Ok(found)
 }
 
+/// Refuses the passphrases of vaults: in the vault that one opens it could not be read.
+fn refuse_passphrase(variable: &str) -> Result<(), Failure> {
+    let own = [
+        VAULT_PASSPHRASE,
+        SERVER_VAULT_PASSPHRASE,
+        NEW_VAULT_PASSPHRASE,
+    ];
+    if !own.contains(&variable) {
+        return Ok(());
+    }
+    let message = format!("{variable} has the passphrase of a vault, and is not stored in one");
+    Err(Failure::new(Exit::Usage, message).next(
+        "`lango secrets methods add --key-file PATH` or `--keyring` unlocks the vault without a variable",
+    ))
+}
+
 /// Returns the names of all variables that have keys: those of providers that lango knows, and those that the
 /// configuration names.
 fn configured_variables(settings: &Settings) -> BTreeSet<String> {
@@ -95,33 +122,60 @@ fn configured_variables(settings: &Settings) -> BTreeSet<String> {
     variables.map(str::to_owned).collect()
 }
 
-/// Stores a value unless the vault has it already, and reads it back.
-async fn store(
-    open: &OpenVault,
-    name: &SecretName,
-    value: SecretValue,
-    kind: SecretKind,
-) -> Result<(), Failure> {
-    let stored = match open.value(name).await {
-        Ok(stored) if stored.expose() == value.expose() => {
+/// The vault that values are imported into.
+struct Import<'a> {
+    secrets: &'a Secrets,
+    open: &'a OpenVault,
+    /// Whether the user named the variables.
+    is_named: bool,
+}
+
+impl Import<'_> {
+    /// Stores the value of a variable. One that the user did not name replaces no other value.
+    async fn variable(&self, name: &SecretName, value: SecretValue) -> Result<(), Failure> {
+        let is_stored = find(self.open, name).await?.is_some();
+        if is_stored && !self.is_named && !self.has(name, &value).await? {
+            let command = self.secrets.access.command();
+            screen::print(&format!(
+                "skipped {name}: the vault has another value; `{command} import-env {name}` replaces it"
+            ))?;
+            return Ok(());
+        }
+        self.store(name, value, SecretKind::ApiKey).await
+    }
+
+    /// Stores a value unless the vault has it already, and reads it back. A secret that exists keeps its kind.
+    async fn store(
+        &self,
+        name: &SecretName,
+        value: SecretValue,
+        kind: SecretKind,
+    ) -> Result<(), Failure> {
+        if self.has(name, &value).await? {
             screen::print(&format!("{name} is in the vault already"))?;
             return Ok(());
         }
-        Ok(_) | Err(VaultError::NotFound { .. } | VaultError::Expired { .. }) => {
-            let copy = SecretValue::new(value.expose());
-            let secret = NewSecret {
-                kind: Some(kind),
-                ..NewSecret::new(copy)
-            };
-            open.set(name, secret).await?;
-            open.value(name).await?
+        let old = find(self.open, name).await?;
+        let secret = NewSecret {
+            kind: old.is_none().then_some(kind),
+            ..NewSecret::new(SecretValue::new(value.expose()))
+        };
+        let entry = self.open.set(name, secret).await?;
+        if !self.has(name, &value).await? {
+            let message = format!("{name} was stored and is not what was read back");
+            return Err(Failure::new(Exit::Failed, message).next("run the command again"));
         }
-        Err(error) => return Err(error.into()),
-    };
-    if stored.expose() != value.expose() {
-        let message = format!("{name} was stored and is not what was read back");
-        return Err(Failure::new(Exit::Failed, message).next("run the command again"));
+        print_stored(&entry)?;
+        say_lost_expiry(self.secrets, old.as_ref(), &entry);
+        Ok(())
     }
-    screen::print(&format!("stored {name}"))?;
-    Ok(())
+
+    /// Returns whether the vault has this value.
+    async fn has(&self, name: &SecretName, value: &SecretValue) -> Result<bool, Failure> {
+        match self.open.value(name).await {
+            Ok(stored) => Ok(stored.expose() == value.expose()),
+            Err(VaultError::NotFound { .. } | VaultError::Expired { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
 }

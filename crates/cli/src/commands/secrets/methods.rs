@@ -2,13 +2,15 @@
 
 use super::{Secrets, confirm};
 use crate::args::{MethodArguments, MethodsCommand};
+use crate::config::NEW_VAULT_PASSPHRASE;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Layout, age};
 use crate::vault::{self, Asking};
 use lango_core::{Clock, RecordSelection};
 use lango_engine::SystemClock;
 use lango_vault::{
-    Key, MethodId, OpenVault, UnlockMethod, UnlockSecret, VaultError, key_file, list_methods,
+    Key, MethodId, MethodKind, OpenVault, SecretValue, UnlockMethod, UnlockSecret, VaultError,
+    key_file, list_methods,
 };
 use serde_json::json;
 use std::path::Path;
@@ -21,9 +23,10 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
     }
     let is_default = !arguments.passphrase && arguments.key_file.is_none() && !arguments.keyring;
     let with_passphrase = arguments.passphrase || is_default;
+    let is_typed = with_passphrase && secrets.access.environment_passphrase().is_none();
     let mut given = Vec::new();
     if with_passphrase {
-        given.push(new_passphrase(secrets).await?);
+        given.push(first_passphrase(secrets).await?);
     }
     if let Some(path) = &arguments.key_file {
         refuse_visible(secrets, path)?;
@@ -35,8 +38,12 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
             Failure::new(Exit::Usage, message).next("lango secrets init --passphrase --keyring")
         );
     }
-    let open = secrets.access.vault.create(given).await?;
+    let made = secrets.access.vault.create(given).await;
+    let open = made.map_err(|error| name_variable(secrets, error))?;
     screen::say(&format!("made the {}", secrets.access.name()));
+    if is_typed {
+        remember(secrets, &open).await?;
+    }
     if arguments.keyring {
         add_keyring(secrets, &open).await?;
     }
@@ -48,24 +55,56 @@ pub async fn init(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), 
 /// prompt.
 pub async fn create_by_default(secrets: &Secrets) -> Result<OpenVault, Failure> {
     let access = &secrets.access;
-    let secret = match (access.environment_passphrase(), &access.key_file) {
-        (Some(passphrase), _) => passphrase,
-        (None, Some(path)) => match path.try_exists() {
-            Ok(true) => UnlockSecret::KeyFile(key_file::read(path)?),
-            _ => new_key_file(path)?,
-        },
-        (None, None) => new_passphrase(secrets).await?,
-    };
-    let kind = secret.kind();
-    match access.vault.create(vec![secret]).await {
-        // Another process was faster.
-        Err(VaultError::Exists) => access.open(Asking::Allowed).await,
-        made => {
-            let open = made?;
-            let name = access.name();
-            screen::say(&format!("made the {name}; its {kind} unlocks it"));
-            Ok(open)
+    let (secret, what) = match (access.passphrase_variable(), &access.key_file) {
+        (Some(variable), _) => (
+            first_passphrase(secrets).await?,
+            format!("the passphrase in {variable}"),
+        ),
+        (None, Some(path)) => {
+            let secret = match path.try_exists() {
+                Ok(true) => UnlockSecret::KeyFile(key_file::read(path)?),
+                _ => new_key_file(path)?,
+            };
+            (secret, "its key file".to_owned())
         }
+        (None, None) => (
+            first_passphrase(secrets).await?,
+            "its passphrase".to_owned(),
+        ),
+    };
+    let has_passphrase = secret.kind() == MethodKind::Passphrase;
+    let is_typed = has_passphrase && access.passphrase_variable().is_none();
+    let made = access.vault.create(vec![secret]).await;
+    if let Err(VaultError::Exists) = made {
+        // Another process was faster.
+        return access.open(Asking::Allowed).await;
+    }
+    let open = made.map_err(|error| name_variable(secrets, error))?;
+    screen::say(&format!("made the {}; {what} unlocks it", access.name()));
+    explain(secrets, None, has_passphrase)?;
+    if is_typed {
+        remember(secrets, &open).await?;
+    }
+    Ok(open)
+}
+
+/// Leaves an unlock after a passphrase was typed.
+async fn remember(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure> {
+    let sealed = secrets.access.sealed().await?;
+    if secrets.access.remember(&sealed, open) {
+        screen::say(&secrets.access.cache_notice());
+    }
+    Ok(())
+}
+
+/// Returns the error of a passphrase with the variable that has it.
+fn name_variable(secrets: &Secrets, error: VaultError) -> Failure {
+    match (error, secrets.access.passphrase_variable()) {
+        (error @ VaultError::ShortPassphrase { .. }, Some(variable)) => {
+            let message = format!("{variable} cannot be used: {error}");
+            Failure::new(Exit::Usage, message).next(format!("set {variable} to a longer one"))
+        }
+        (error, _) => error.into(),
     }
 }
 
@@ -99,7 +138,10 @@ async fn remove(secrets: &Secrets, id: u16, is_confirmed: bool) -> Result<(), Fa
                 "try it first: `{command} lock`, then `{command} unlock`; `{command} methods remove {id} --yes` removes it anyway"
             );
             let question = format!("{message}. Remove method {id}?");
-            confirm(&question, Failure::new(Exit::Usage, message).next(next)).await?;
+            let refusal = Failure::new(Exit::Usage, message).next(next);
+            if !confirm(secrets, &question, refusal).await? {
+                return Ok(());
+            }
         }
     }
     open.remove_method(id).await?;
@@ -153,7 +195,13 @@ async fn add(secrets: &Secrets, arguments: &MethodArguments) -> Result<(), Failu
     }
     let open = secrets.access.open(Asking::Allowed).await?;
     if arguments.passphrase {
-        let id = open.add_method(new_passphrase(secrets).await?).await?;
+        let passphrase = added_passphrase(secrets).await?;
+        let sealed = secrets.access.sealed().await?;
+        if let Some(id) = sealed.method_of(passphrase.duplicate()).await? {
+            let message = format!("this passphrase is unlock method {id} already");
+            return Err(Failure::new(Exit::Usage, message).next("choose another one"));
+        }
+        let id = open.add_method(passphrase).await?;
         screen::print(&format!("added unlock method {id} (passphrase)"))?;
     }
     if let Some(path) = &arguments.key_file {
@@ -181,18 +229,33 @@ async fn add_keyring(secrets: &Secrets, open: &OpenVault) -> Result<(), Failure>
     Ok(())
 }
 
-async fn new_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
-    if let Some(passphrase) = secrets.access.environment_passphrase() {
-        return Ok(passphrase);
+/// Returns the passphrase of a new vault: that of the environment, or a typed one.
+async fn first_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
+    match secrets.access.environment_passphrase() {
+        Some(passphrase) => Ok(passphrase),
+        None => typed_passphrase(secrets, secrets.access.own_passphrase_variable()).await,
     }
-    if !vault::can_ask() {
-        let message = "there is no terminal to ask for a new passphrase";
-        return Err(Failure::new(Exit::Config, message).next(format!(
-            "set {}, or `lango secrets init --key-file PATH`",
-            secrets.access.own_passphrase_variable()
-        )));
+}
+
+/// Returns the passphrase to add to a vault. The variable that unlocks the vault has another one.
+async fn added_passphrase(secrets: &Secrets) -> Result<UnlockSecret, Failure> {
+    match &secrets.surroundings.new_vault_passphrase {
+        Some(passphrase) => {
+            let passphrase = SecretValue::new(passphrase.expose());
+            Ok(UnlockSecret::Passphrase(passphrase))
+        }
+        None => typed_passphrase(secrets, NEW_VAULT_PASSPHRASE).await,
     }
-    vault::new_passphrase(&secrets.access).await
+}
+
+async fn typed_passphrase(secrets: &Secrets, variable: &str) -> Result<UnlockSecret, Failure> {
+    if vault::can_ask() {
+        return vault::new_passphrase(&secrets.access).await;
+    }
+    let message = "there is no terminal to ask for a new passphrase";
+    Err(Failure::new(Exit::Config, message).next(format!(
+        "set {variable}, or use a key file with `--key-file PATH`"
+    )))
 }
 
 /// Refuses a key file in the working folder, where agents can read it. The one of `vault.keyFile` is hidden from them.
@@ -214,7 +277,12 @@ fn refuse_visible(secrets: &Secrets, path: &Path) -> Result<(), Failure> {
 }
 
 fn new_key_file(path: &Path) -> Result<UnlockSecret, Failure> {
-    Ok(UnlockSecret::KeyFile(key_file::create(path)?))
+    let key = key_file::create(path).map_err(|error| match error {
+        VaultError::System(message) => Failure::new(Exit::Config, message)
+            .next("name a path in a folder that exists and that you can write to"),
+        error => error.into(),
+    })?;
+    Ok(UnlockSecret::KeyFile(key))
 }
 
 /// Prints how to use the new methods and not lose them.

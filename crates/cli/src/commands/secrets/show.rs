@@ -55,10 +55,8 @@ pub async fn list(secrets: &Secrets, as_json: bool) -> Result<(), Failure> {
 
 /// Formats the warning that `shown` was read from a locked vault, so lango could not verify it.
 fn unchecked(locked: &Locked, shown: &str) -> String {
-    let problems = locked.problems.iter();
-    let problems: String = problems.map(|problem| format!(" ({problem})")).collect();
-    let (name, next) = (locked.name(), locked.next_step());
-    format!("the {name} is locked{problems}, so {shown} was not checked; to check it: {next}")
+    let (status, next) = (locked.status(), locked.next_step());
+    format!("{status}, so {shown} was not checked; to check it: {next}")
 }
 
 /// Prints all problems and returns the first one as an error.

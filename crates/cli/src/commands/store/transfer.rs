@@ -6,8 +6,10 @@ use crate::roster::Roster;
 use crate::screen::{self, Bar, count};
 use lango_core::AgentName;
 use lango_engine::Tree;
-use lango_store::moving::{Doing, MoveError, Moved, Progress, move_all};
-use lango_store::tables::UseAs;
+use lango_store::tables::OpenMode;
+use lango_store::transfer::{
+    TransferError, TransferProgress, TransferReport, TransferStage, transfer_all,
+};
 use lango_store::{Database, PostgresOptions, Store};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -29,20 +31,20 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
         return Err(Failure::new(Exit::Usage, message).next("name another one to move to"));
     }
     must_be_there(&source)?;
-    let from = open(&source, &root, UseAs::Store)?;
-    let to = open(&target, &root, UseAs::Destination)?;
+    let from = open(&source, &root, OpenMode::Normal)?;
+    let to = open(&target, &root, OpenMode::TransferTarget)?;
     from.ready().await?;
     to.ready().await?;
     let from_place = from.place();
     if to
-        .mark()
+        .checkpoint()
         .await?
-        .is_some_and(|mark| mark.source == from_place)
+        .is_some_and(|checkpoint| checkpoint.source == from_place)
     {
-        screen::say(&format!("going on with the move from {from_place}"));
+        screen::say(&format!("resuming the move from {from_place}"));
     }
     let mut telling = Telling::new();
-    let moved = move_all(&*from, &*to, &mut |progress| telling.tell(progress)).await;
+    let moved = transfer_all(&*from, &*to, &mut |progress| telling.tell(progress)).await;
     telling.bar.clear();
     let moved = moved.map_err(|error| refused(error, &to.place()))?;
     report(&moved, &to.place())?;
@@ -64,17 +66,17 @@ fn place(text: &str, surroundings: &Surroundings) -> Result<StoreLocation, Failu
 fn open(
     location: &StoreLocation,
     root: &AgentName,
-    use_as: UseAs,
+    open_mode: OpenMode,
 ) -> Result<Arc<dyn Database>, Failure> {
     let root = root.clone();
-    Ok(match (location, use_as) {
-        (StoreLocation::Sqlite(path), UseAs::Store) => Arc::new(Store::sqlite(path, root)?),
-        (StoreLocation::Sqlite(path), UseAs::Destination) => {
-            Arc::new(Store::sqlite_destination(path, root)?)
+    Ok(match (location, open_mode) {
+        (StoreLocation::Sqlite(path), OpenMode::Normal) => Arc::new(Store::sqlite(path, root)?),
+        (StoreLocation::Sqlite(path), OpenMode::TransferTarget) => {
+            Arc::new(Store::sqlite_transfer_target(path, root)?)
         }
-        (StoreLocation::Postgres(address), use_as) => {
+        (StoreLocation::Postgres(address), open_mode) => {
             let options = PostgresOptions {
-                use_as,
+                open_mode,
                 ..PostgresOptions::default()
             };
             Arc::new(Store::postgres_with(address, root, options)?)
@@ -94,7 +96,7 @@ fn must_be_there(source: &StoreLocation) -> Result<(), Failure> {
     }
 }
 
-fn report(moved: &Moved, place: &str) -> Result<(), Failure> {
+fn report(moved: &TransferReport, place: &str) -> Result<(), Failure> {
     screen::print(&format!(
         "moved {}, {} and all that belongs to them, {}; every row was compared and every log checked",
         count(moved.sessions, "session"),
@@ -113,23 +115,25 @@ fn report(moved: &Moved, place: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-fn refused(error: MoveError, target: &str) -> Failure {
+fn refused(error: TransferError, target: &str) -> Failure {
     let next = match &error {
-        MoveError::InUse { .. } => "end what runs there, then move again".to_owned(),
-        MoveError::NotEmpty { .. } => "name a database that is empty or not there yet".to_owned(),
-        MoveError::OtherMove { source_place, .. } => format!(
+        TransferError::InUse { .. } => "end what runs there, then move again".to_owned(),
+        TransferError::NotEmpty { .. } => {
+            "name a database that is empty or not there yet".to_owned()
+        }
+        TransferError::OtherTransfer { source_place, .. } => format!(
             "go on with that one: lango store move '{source_place}' '{target}'; or name a database that is empty or not there yet"
         ),
-        MoveError::Changed { place, .. } if place == target => format!(
+        TransferError::Changed { place, .. } if place == target => format!(
             "end whatever writes to it; the source is as it was: move again to a database that is empty, or remove what is at {target} first"
         ),
-        MoveError::Changed { .. } | MoveError::Differs { .. } => format!(
+        TransferError::Changed { .. } => format!(
             "end whatever writes to it, remove what is at {target} or name another database that is empty, and move again from the beginning"
         ),
-        MoveError::Store(_) => String::new(),
+        TransferError::Store(_) => String::new(),
     };
     match error {
-        MoveError::Store(error) => error.into(),
+        TransferError::Store(error) => error.into(),
         error => Failure::new(Exit::Usage, error.to_string()).next(next),
     }
 }
@@ -141,7 +145,7 @@ const SAID_EVERY: Duration = Duration::from_secs(2);
 struct Telling {
     bar: Bar,
     is_terminal: bool,
-    told: Option<(Doing, Instant)>,
+    told: Option<(TransferStage, Instant)>,
 }
 
 impl Telling {
@@ -153,24 +157,24 @@ impl Telling {
         }
     }
 
-    fn tell(&mut self, progress: Progress) {
-        let Progress { doing, done, total } = progress;
-        let doing = match doing {
-            Doing::Copying(table) => format!("copying {table}"),
-            Doing::Comparing(table) => format!("comparing {table}"),
-            Doing::Checking => "checking logs".to_owned(),
+    fn tell(&mut self, progress: TransferProgress) {
+        let TransferProgress { stage, done, total } = progress;
+        let stage = match stage {
+            TransferStage::Copying(table) => format!("copying {table}"),
+            TransferStage::Comparing(table) => format!("comparing {table}"),
+            TransferStage::CheckingLogs => "checking logs".to_owned(),
         };
         if self.is_terminal {
             let share = screen::share(done, total);
-            return self.bar.show(&format!("{share}  {doing}"));
+            return self.bar.show(&format!("{share}  {stage}"));
         }
         let is_told = match self.told {
-            Some((doing, when)) => doing == progress.doing && when.elapsed() < SAID_EVERY,
+            Some((stage, when)) => stage == progress.stage && when.elapsed() < SAID_EVERY,
             None => false,
         };
         if !is_told && progress.total > 0 {
-            self.told = Some((progress.doing, Instant::now()));
-            screen::say(&format!("{doing}: {done} of {total}"));
+            self.told = Some((progress.stage, Instant::now()));
+            screen::say(&format!("{stage}: {done} of {total}"));
         }
     }
 }

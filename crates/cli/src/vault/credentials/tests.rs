@@ -30,6 +30,7 @@ async fn fixture(folder: &TempDir) -> (Credentials, Vault, OpenVault) {
         keyring: OsKeyring::new(&BTreeMap::new()),
         own_user: UserId::from("nobody"),
         failed: Arc::default(),
+        silence: None,
     };
     let vault = access.vault.clone();
     let open = access.vault.create(vec![unlock]).await.unwrap();

@@ -38,6 +38,7 @@ impl Fixture {
             keyring: OsKeyring::new(&BTreeMap::new()),
             own_user: UserId::from("nobody"),
             failed: Arc::default(),
+            silence: None,
         };
         let masks = Masks::default();
         Self {
@@ -137,6 +138,50 @@ async fn a_bound_value_is_masked_before_it_is_first_used_and_after_it_changed() 
         assert_eq!(fixture.masks.mask_text(value), "[secret TOKEN]");
     }
     assert_eq!(fixture.uses("ann").await, 0);
+}
+
+#[tokio::test]
+async fn every_stored_value_is_masked_once_the_vault_changed_or_was_opened() {
+    let fixture = Fixture::new();
+    let ann = UserId::from("ann");
+    let masked = async |text: &str, max_age: Duration| {
+        fixture.vaults.load_masks(&ann, max_age).await;
+        fixture.masks.mask_text(text).into_owned()
+    };
+    let own = fixture.create("ann", &["key"]).await;
+    store(&own, "unbound-value").await;
+    assert_eq!(
+        masked("unbound-value", Duration::ZERO).await,
+        "[secret TOKEN]"
+    );
+    let expired = NewSecret {
+        expires: Some(lango_core::Timestamp(SystemClock.now().0 + 30)),
+        ..NewSecret::new(SecretValue::new("expired-value"))
+    };
+    own.set(&SecretName::new("OLD").unwrap(), expired)
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(40)).await;
+    let minute = Duration::from_secs(60);
+    assert_eq!(masked("expired-value", minute).await, "expired-value");
+    assert_eq!(
+        masked("expired-value", Duration::ZERO).await,
+        "[secret OLD]"
+    );
+    assert_eq!(fixture.uses("ann").await, 0);
+}
+
+#[tokio::test]
+async fn the_values_of_a_locked_vault_are_masked_after_it_was_opened() {
+    let fixture = Fixture::new();
+    let bob = UserId::from("bob");
+    let own = fixture.create("bob", &["other-key"]).await;
+    store(&own, "value-of-bob").await;
+    fixture.vaults.load_masks(&bob, Duration::ZERO).await;
+    assert_eq!(fixture.masks.mask_text("value-of-bob"), "value-of-bob");
+    fixture.vaults.keep_open(&bob, own).await;
+    fixture.vaults.load_masks(&bob, Duration::ZERO).await;
+    assert_eq!(fixture.masks.mask_text("value-of-bob"), "[secret TOKEN]");
 }
 
 #[tokio::test]

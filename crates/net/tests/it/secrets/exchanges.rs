@@ -7,7 +7,9 @@ use lango_core::{SessionId, UserId};
 use lango_net::ProgramCredentials;
 use lango_secrets::SecretUser;
 use std::fs;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 fn get(path: &str, header: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: {{H}}\r\n{header}\r\nConnection: close\r\n\r\n")
@@ -197,6 +199,64 @@ async fn compressed_responses_arrive_decoded() {
     let answer = world.ask(&get("/brotli", "Accept-Encoding: br")).await;
     assert!(
         answer.starts_with("HTTP/1.1 502") && answer.contains("not asked for"),
+        "{answer}"
+    );
+}
+
+#[tokio::test]
+async fn a_response_is_decoded_however_its_coding_is_written_or_it_is_refused() {
+    let world = World::new().await;
+    let token = "Authorization: Bearer {P}";
+    let answer = world.ask(&get("/two-lines", token)).await;
+    assert!(answer.contains("Bearer [secret TOKEN]"), "{answer}");
+    for path in ["/two-codings", "/transfer-coding"] {
+        let answer = world.ask(&get(path, token)).await;
+        assert!(
+            answer.starts_with("HTTP/1.1 502") && answer.contains("not asked for"),
+            "{path}: {answer}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_waits_before_its_tls_handshake_is_inspected_all_the_same() {
+    let world = World::new().await;
+    let target = format!("evil.example:{}", world.evil.secure);
+    let stream = world.tunnel(&target).await.unwrap();
+    // Longer than the proxy waits before it connects to the server.
+    tokio::time::sleep(Duration::from_millis(3_300)).await;
+    let stream = world.secure(stream, "evil.example").await.unwrap();
+    let request = world.filled("GET / HTTP/1.1\r\nHost: {E}\r\nX-T: {P}\r\n\r\n");
+    let request = request.replace("{E}", &target);
+    let answer = talk(stream, request.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    assert_eq!(world.evil.log(), "");
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_first_is_tunnelled() {
+    let world = World::new().await;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(b"220 ready\r\n").await.unwrap();
+    });
+    let mut stream = world.tunnel(&format!("evil.example:{port}")).await.unwrap();
+    let mut greeting = String::new();
+    stream.read_to_string(&mut greeting).await.unwrap();
+    assert_eq!(greeting, "220 ready\r\n");
+}
+
+#[tokio::test]
+async fn the_length_of_a_stored_echo_is_not_shown() {
+    let world = World::new().await;
+    let token = "Authorization: Bearer {P}";
+    world.ask(&get("/echo", token)).await;
+    let request = "HEAD /last HTTP/1.1\r\nHost: {H}\r\nConnection: close\r\n\r\n";
+    let answer = world.ask(request).await.to_ascii_lowercase();
+    assert!(
+        answer.starts_with("http/1.1 200") && !answer.contains("content-length"),
         "{answer}"
     );
 }

@@ -65,6 +65,10 @@ impl SecretSource for OneSecret {
         Box::pin(async { Ok(Arc::new(SecretValue::new(VALUE))) })
     }
 
+    fn load_masks<'a>(&'a self, _: &'a UserId, _: Duration) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     fn log_blocked<'a>(
         &'a self,
         _: &'a SecretUser,
@@ -193,6 +197,15 @@ impl World {
         name: &str,
     ) -> std::io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
         let stream = self.tunnel(target).await?;
+        self.secure(stream, name).await
+    }
+
+    /// Starts TLS in a tunnel.
+    pub async fn secure(
+        &self,
+        stream: TcpStream,
+        name: &str,
+    ) -> std::io::Result<tokio_rustls::client::TlsStream<TcpStream>> {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(self.bundle.as_bytes()) {
             // Some of the system's may be old.
@@ -378,14 +391,7 @@ async fn answer(request: Request<Incoming>, log: &Mutex<Vec<String>>) -> Respons
             let escaped = token.bytes().map(|byte| format!("%{byte:02X}"));
             (ok, escaped.collect::<String>().into())
         }
-        "/gzip" => {
-            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-            encoder.write_all(echo.as_bytes()).unwrap();
-            (
-                ok.header("content-encoding", "gzip"),
-                encoder.finish().unwrap(),
-            )
-        }
+        "/gzip" => (ok.header("content-encoding", "gzip"), gzip(&echo)),
         "/zlib" => {
             let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
             encoder.write_all(echo.as_bytes()).unwrap();
@@ -414,15 +420,19 @@ async fn answer(request: Request<Incoming>, log: &Mutex<Vec<String>>) -> Respons
                     .to_vec(),
             )
         }
-        "/last-gzip" => {
-            let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-            encoder.write_all(last.as_bytes()).unwrap();
-            (
-                ok.header("content-encoding", "gzip"),
-                encoder.finish().unwrap(),
-            )
-        }
+        "/last-gzip" => (ok.header("content-encoding", "gzip"), gzip(&last)),
         "/brotli" => (ok.header("content-encoding", "br"), echo.clone().into()),
+        "/two-lines" => (
+            ok.header("content-encoding", "identity")
+                .header("content-encoding", "gzip"),
+            gzip(&echo),
+        ),
+        "/two-codings" => (
+            ok.header("content-encoding", "gzip")
+                .header("content-encoding", "gzip"),
+            gzip(&echo),
+        ),
+        "/transfer-coding" => (ok.header("transfer-encoding", "gzip, chunked"), gzip(&echo)),
         "/range" => {
             let range = parts
                 .headers
@@ -451,4 +461,10 @@ async fn answer(request: Request<Incoming>, log: &Mutex<Vec<String>>) -> Respons
         _ => (ok, b"fine".to_vec()),
     };
     ok.body(Full::new(body.into())).unwrap()
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
 }

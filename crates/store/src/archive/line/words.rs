@@ -1,8 +1,8 @@
-//! What is wrong with a line that is not what it should be, in words for whoever has the file before them.
+//! Messages about lines that cannot be read.
 
 use serde_json::{Error, Value};
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Holds {
     /// A whole number, zero or more.
@@ -27,7 +27,7 @@ impl Holds {
     }
 }
 
-/// Why a line could not be read as `what`, which has these fields.
+/// Describes why a line could not be read as `what`, which has these fields.
 pub(super) fn unread(line: &str, error: &Error, what: &str, fields: &[(&str, Holds)]) -> String {
     if line.trim().is_empty() {
         return "it is empty".to_owned();

@@ -10,7 +10,8 @@ const MAX_PLACES: u64 = 60_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Term {
     pub text: String,
-    /// The number of its places in the index, over all collections.
+    /// The number of chunks of all collections that have it, and of its places in them.
+    pub chunks: u64,
     pub places: u64,
     /// The position of the word among those of the question.
     pub word: usize,
@@ -90,6 +91,7 @@ mod tests {
     fn term(text: &str, places: u64, word: usize) -> Term {
         Term {
             text: text.to_owned(),
+            chunks: places,
             places,
             word,
         }

@@ -1,18 +1,18 @@
 //! How the server goes about statements, in a database with many rows.
 
-use super::holds::{CLAIM, IS_NEXT, JOIN_LINE, RELEASE, RENEW, RENEW_ALONE, SUCCEEDED};
+use super::leases::{CLAIM, IS_NEXT, JOIN_QUEUE, RELEASE, RENEW, RENEW_ALONE, SUCCEEDED};
 use crate::Store;
 use lango_testkit::postgres;
 use tokio_postgres::{Client, NoTls};
 
 const ALL: [&str; 7] = [
-    CLAIM,
-    IS_NEXT,
-    JOIN_LINE,
+    CLAIM.postgres,
+    IS_NEXT.postgres,
+    JOIN_QUEUE.postgres,
     RELEASE,
     RENEW,
     RENEW_ALONE,
-    SUCCEEDED,
+    SUCCEEDED.postgres,
 ];
 
 /// Twenty thousand events in two thousand sessions of forty users, and all that goes with them.

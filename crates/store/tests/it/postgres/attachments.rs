@@ -3,7 +3,7 @@
 use super::proxy::Proxy;
 use super::{at, count, create, execute};
 use lango_core::{AttachmentStore, Patience, SessionStore, UserId};
-use lango_store::archive::{Removing, remove};
+use lango_store::archive::{SessionRemoval, remove_hidden};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, attachment};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ async fn a_deletion_waits_for_a_put_of_the_same_bytes_and_keeps_them() {
     let file = attachment("hello.txt", &digest, 5);
     let batch = Sketch::of(&session).ask("see").attach(&file).batch();
     store.append(batch).await.unwrap();
-    assert!(store.hide(&session, None).await.unwrap());
+    assert!(store.hide_session(&session, None).await.unwrap());
 
     let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
     tokio::spawn(connection);
@@ -42,7 +42,7 @@ async fn a_deletion_waits_for_a_put_of_the_same_bytes_and_keeps_them() {
         .batch_execute(&format!("BEGIN; {PUT}"))
         .await
         .unwrap();
-    let deletion = remove(&store, &session);
+    let deletion = remove_hidden(&store, &session);
     let put = async {
         // The deletion has come as far as the lock.
         let waiting = "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
@@ -88,7 +88,7 @@ async fn an_append_whose_answer_was_lost_refers_to_its_attachments_once() {
         "UPDATE attachment_puts SET time = time - 86400001",
     )
     .await;
-    assert!(store.hide(&session, None).await.unwrap());
-    remove(&store, &session).await.unwrap();
+    assert!(store.hide_session(&session, None).await.unwrap());
+    remove_hidden(&store, &session).await.unwrap();
     assert_eq!(counts(&address).await, [0; 3]);
 }

@@ -8,7 +8,7 @@ use lango_core::{
 };
 use lango_core::{TaskRecord, UserId};
 use lango_store::Store;
-use lango_store::archive::{Removing as _, remove};
+use lango_store::archive::{SessionRemoval as _, remove_hidden};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Sketch;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ async fn until_lost(held: &Hold) {
     tokio::time::timeout(Duration::from_secs(60), held.lost())
         .await
         .expect("a lease that is not renewed ends");
-    assert!(!held.is_had());
+    assert!(!held.is_valid());
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn a_session_that_another_copy_holds_is_busy_until_it_is_let_go_of() {
         drop(held);
     });
     let held = waiting.unwrap_or_else(|error| panic!("{error}"));
-    assert!(held.is_had() && is_busy(&left, &session).await);
+    assert!(held.is_valid() && is_busy(&left, &session).await);
     drop(held);
     // The end of a store waits for the database to hear of it.
     drop(right);
@@ -68,7 +68,7 @@ async fn a_lease_outlives_its_length_while_its_holder_lives() {
         assert!(is_busy(&right, &session).await);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert!(held.is_had());
+    assert!(held.is_valid());
 }
 
 #[tokio::test]
@@ -145,14 +145,14 @@ async fn a_session_that_was_taken_over_is_not_hidden_and_one_that_is_deleted_lea
     let _former = hold(&left, &session).await;
     let ended = "UPDATE holds SET until = clock_timestamp() - interval '1 second'";
     super::execute(&address, ended).await;
-    assert_lost(left.hide(&session, None).await.unwrap_err());
+    assert_lost(left.hide_session(&session, None).await.unwrap_err());
     let taken = hold(&right, &session).await;
-    assert_lost(left.hide(&session, None).await.unwrap_err());
+    assert_lost(left.hide_session(&session, None).await.unwrap_err());
     assert!(right.open(&session).await.is_ok());
 
-    assert!(right.hide(&session, None).await.unwrap());
-    assert!(!right.hide(&session, None).await.unwrap());
-    remove(&right, &session).await.unwrap();
+    assert!(right.hide_session(&session, None).await.unwrap());
+    assert!(!right.hide_session(&session, None).await.unwrap());
+    remove_hidden(&right, &session).await.unwrap();
     assert_eq!(super::count(&address, "holds").await, 0);
     drop(taken);
 
@@ -169,7 +169,7 @@ async fn a_session_that_was_taken_over_is_not_hidden_and_one_that_is_deleted_lea
         .append(Sketch::of(&"s_4".into()).exchange("one", "1").batch())
         .await
         .unwrap();
-    right.wipe().await.unwrap();
+    right.wipe_deleted().await.unwrap();
     let left_over = "SELECT count(*) FROM holds WHERE session IN ('s_3', 's_4')";
     assert_eq!(super::number(&address, left_over).await, 2);
     assert_eq!(super::count(&address, "holds").await, 2);
@@ -317,7 +317,7 @@ async fn a_hold_whose_owner_died_ends_with_its_lease() {
     let session = SessionId::from("s_1");
     let before = fence(&address, "s_1").await;
     let held = tokio::time::timeout(Duration::from_secs(60), store.hold(&session, WAIT)).await;
-    assert!(held.unwrap().is_ok_and(|held| held.is_had()));
+    assert!(held.unwrap().is_ok_and(|held| held.is_valid()));
     assert!(fence(&address, "s_1").await > before);
 }
 

@@ -30,7 +30,7 @@ async fn write(store: Arc<Store>, id: String, stop: Arc<AtomicBool>, done: Arc<A
             "an event is missing or there twice"
         );
     }
-    assert!(held.is_had());
+    assert!(held.is_valid());
     written
 }
 
@@ -196,7 +196,7 @@ async fn a_way_that_is_lost_without_a_word_costs_one_try_and_no_lease() {
     let mut sketch = Sketch::of(&session).exchange("one", "1");
     store.append(sketch.batch()).await.unwrap();
     tokio::time::sleep(lease).await;
-    assert!(held.is_had());
+    assert!(held.is_valid());
 }
 
 #[tokio::test]
@@ -215,7 +215,7 @@ async fn a_server_that_stays_away_is_waited_for_no_longer_than_a_lease() {
     let away = store.open(&session).await.unwrap_err();
     assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
     held.lost().await;
-    assert!(!held.is_had());
+    assert!(!held.is_valid());
     cluster.start_again();
     assert_eq!(log(&store, &session).await.len(), 3);
 

@@ -44,7 +44,7 @@ async fn a_lease_that_somebody_has_locked_takes_no_other_one_down() {
     let (second, third) = (hold(&left, "s_2").await, hold(&left, "s_3").await);
     let lock = lock(&address, "s_1").await;
     tokio::time::sleep(SHORT * 2).await;
-    assert!(second.is_had() && third.is_had());
+    assert!(second.is_valid() && third.is_valid());
     for session in ["s_2", "s_3"] {
         let taken = right.hold(&session.into(), Patience::Refuse).await;
         assert!(matches!(taken.err(), Some(StoreError::Busy { .. })));
@@ -55,7 +55,7 @@ async fn a_lease_that_somebody_has_locked_takes_no_other_one_down() {
     let released =
         "SELECT count(*) FROM holds WHERE session = 's_3' AND until = '-infinity'::timestamptz";
     until(&address, released, 1).await;
-    assert!(second.is_had());
+    assert!(second.is_valid());
     drop(lock);
 }
 
@@ -73,7 +73,7 @@ async fn a_lease_that_is_locked_most_of_the_time_is_renewed_in_between() {
     };
     let (one, other) = (lock(&address, "").await, lock(&address, "").await);
     tokio::join!(locking(one), locking(other));
-    assert!(held.is_had());
+    assert!(held.is_valid());
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ use super::{execute, number, unique};
 use crate::place::reading;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::{
-    CollectionId, LibraryRows, NewChunk, NewDocument, Part, Piece, Removal, Store, Stored,
-    VectorSearch, Wanted,
+    CollectionId, DocumentFilter, DocumentPart, LibraryRows, NewChunk, NewDocument, Removal, Store,
+    VectorOutcome, VectorSearch,
 };
 use lango_testkit::postgres;
 use std::collections::HashSet;
@@ -92,16 +92,14 @@ async fn write(
             words: 2,
             vector: Some(clustered(seed, dimensions)),
         };
-        let piece = Piece {
+        let piece = DocumentPart {
             document: Arc::clone(&document),
-            part: Part {
-                before: first - start,
-                is_last: last == end,
-            },
+            before: first - start,
+            is_last: last == end,
             chunks: (first..last).map(chunk).collect(),
         };
         let stored = store.write(vec![piece], Some(maker(dimensions))).await;
-        assert_eq!(stored.unwrap(), Stored::Done(()));
+        assert_eq!(stored.unwrap(), VectorOutcome::Done(()));
     }
 }
 
@@ -122,7 +120,7 @@ async fn nearest(
 ) -> Vec<(i64, f64)> {
     let maker = maker(asked.len());
     let found = store.nearest(collections.to_vec(), maker, asked, most);
-    let Stored::Done(found) = found.await.unwrap() else {
+    let VectorOutcome::Done(found) = found.await.unwrap() else {
         panic!("the maker is the same")
     };
     found
@@ -272,7 +270,7 @@ async fn vectors_of_another_length_get_an_index_of_their_own() {
     let made = chunks.iter().enumerate();
     let made = made.map(|(seed, (key, ..))| (*key, clustered(seed as u64, 48)));
     let stored = store.set_vectors(other, made.collect()).await.unwrap();
-    assert_eq!(stored, Stored::Done(()));
+    assert_eq!(stored, VectorOutcome::Done(()));
     // The next start makes it.
     let later = reading(&address, 0);
     assert!(!is_indexed(&store).await);
@@ -317,7 +315,7 @@ async fn what_was_removed_is_not_found() {
         first(&store, collection, 7).await.as_deref(),
         Some("chunk 7")
     );
-    let named = Wanted::Named("from 0".to_owned());
+    let named = DocumentFilter::Named("from 0".to_owned());
     let document = store.documents(&user, named).await.unwrap()[0].id;
     let removed = store.remove(&user, document, Removal::Plain).await.unwrap();
     assert_eq!(removed, Some(400));
@@ -363,7 +361,7 @@ async fn a_role_that_may_not_install_it_does_without_until_somebody_does() {
             Some("chunk 8".to_owned())
         );
         let user = UserId::from("ada");
-        let named = Wanted::Named("from 1000".to_owned());
+        let named = DocumentFilter::Named("from 1000".to_owned());
         let document = store.documents(&user, named).await.unwrap()[0].id;
         store.remove(&user, document, Removal::Plain).await.unwrap();
     }

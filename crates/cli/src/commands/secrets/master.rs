@@ -1,0 +1,62 @@
+//! `lango secrets rotate --master`: a new master key, wrapped for every unlock method that stays.
+
+use super::Secrets;
+use crate::exit::Failure;
+use crate::screen;
+use crate::vault::{self, Asking};
+use lango_vault::{MethodKind, SealedVault, UnlockMethod, UnlockSecret, VaultError};
+
+/// Runs the command. An unlock that was cached, or typed now, holds for the new key too.
+pub async fn rotate(secrets: &Secrets, without: &[u16]) -> Result<(), Failure> {
+    let access = &secrets.access;
+    let open = access.open(Asking::Allowed).await?;
+    let sealed = access.sealed().await?;
+    let mut problems = Vec::new();
+    let mut given = access.stored_secrets(&sealed, &mut problems);
+    let mut in_environment = None;
+    if let Some(passphrase) = access.environment_passphrase() {
+        in_environment = sealed.method_of(passphrase.duplicate()).await?;
+        given.push(passphrase);
+    }
+    let is_asked = |method: &&UnlockMethod| {
+        let is_left_out = without.contains(&method.id) || in_environment == Some(method.id);
+        method.kind() == MethodKind::Passphrase && !is_left_out
+    };
+    let mut is_typed = false;
+    for method in sealed.methods().iter().filter(is_asked) {
+        if vault::can_ask() {
+            given.push(ask(secrets, &sealed, method.id).await?);
+            is_typed = true;
+        }
+    }
+    problems.iter().for_each(|problem| screen::say(problem));
+    let open = open.rotate_master(given, without).await?;
+    let was_cached = access.forget(&sealed);
+    screen::print("the master key was replaced")?;
+    if (was_cached || is_typed) && access.remember(&sealed, &open) {
+        screen::say(&access.cache_notice());
+    }
+    Ok(())
+}
+
+/// Prompts for the passphrase of an unlock method, and anew if it is another one.
+async fn ask(secrets: &Secrets, sealed: &SealedVault, id: u16) -> Result<UnlockSecret, Failure> {
+    let access = &secrets.access;
+    let question = format!("passphrase of the {}, unlock method {id}: ", access.name());
+    let mut tries = 1;
+    loop {
+        let typed = vault::read_hidden(&access.silence(), &question).await?;
+        let typed = UnlockSecret::Passphrase(typed);
+        if sealed.fits(id, typed.duplicate()).await? {
+            return Ok(typed);
+        }
+        if tries == vault::TRIES {
+            let method = MethodKind::Passphrase;
+            return Err(VaultError::WrongSecret { method }.into());
+        }
+        tries += 1;
+        screen::say(&format!(
+            "this is not the passphrase of unlock method {id}; try again"
+        ));
+    }
+}

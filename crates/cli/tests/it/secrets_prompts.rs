@@ -1,0 +1,168 @@
+//! Prompts of the vault at a terminal: what they accept, what they leave, and what ends them.
+
+use crate::lango::Lango;
+use crate::secrets::{PASSPHRASE, listed, run, set};
+use crate::terminal::Terminal;
+
+const PROMPT: &str = "passphrase of the vault of `local`: ";
+const CANARY: &str = "canary-typed-ahead";
+
+fn start(lango: &Lango, words: &[&str]) -> Terminal {
+    Terminal::start(lango, 120, words, &[])
+}
+
+fn with_variable(lango: &Lango, words: &[&str]) -> Terminal {
+    Terminal::start(lango, 120, words, &[("LANGO_VAULT_PASSPHRASE", PASSPHRASE)])
+}
+
+#[test]
+fn what_is_typed_while_a_passphrase_is_checked_is_hidden_and_belongs_to_the_next_prompt() {
+    let lango = Lango::new();
+    set(&lango, "OTHER", "a value").ok();
+    let mut terminal = start(&lango, &["secrets", "set", "KEY"]);
+    terminal.wait_for(PROMPT);
+    terminal.press(&format!("{PASSPHRASE}\r{CANARY}\r"));
+    let mut seen = terminal.wait_for("value of KEY again: ");
+    terminal.press(&format!("{CANARY}\r"));
+    let (code, last) = terminal.end();
+    seen += &last;
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(last.contains("stored KEY"), "{seen}");
+    assert!(!seen.contains(CANARY), "{seen}");
+}
+
+#[test]
+fn ctrl_c_at_a_prompt_of_a_run_ends_it_and_an_empty_line_goes_on_without_secrets() {
+    let lango = Lango::new();
+    set(&lango, "KEY", "a long value").ok();
+    lango.home_file(
+        "lango.toml",
+        "agent.model = 'x/m'\n[providers.x]\nkind = 'openai'\nbaseUrl = 'http://127.0.0.1:9/v1'\napiKeyEnv = 'secret:KEY'\n",
+    );
+    for words in [&["run", "hello"][..], &[]] {
+        let mut terminal = start(&lango, words);
+        terminal.wait_for(PROMPT);
+        terminal.press("\u{3}");
+        let (code, last) = terminal.end();
+        assert_eq!(code, Some(130), "{last}");
+        assert!(!last.contains("pipe the value"), "{last}");
+    }
+    let mut terminal = start(&lango, &["run", "hello"]);
+    terminal.wait_for(PROMPT);
+    terminal.press("\r");
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(3), "{last}");
+    assert!(last.contains("not used until"), "{last}");
+    assert!(!last.contains("try again"), "{last}");
+}
+
+#[test]
+fn ctrl_c_at_the_prompt_of_a_call_stops_the_turn() {
+    let lango = Lango::new();
+    set(&lango, "SIGNING", "a long value").ok();
+    let bind = "secrets bind SIGNING --program printenv --env SIGNING_KEY";
+    run(&lango, &bind.split(' ').collect::<Vec<_>>()).ok();
+    let question = "run `printenv SIGNING_KEY`";
+    let mut terminal = start(&lango, &["run", question]);
+    terminal.wait_for("ctrl-d later > ");
+    terminal.press("y\r");
+    terminal.wait_for(PROMPT);
+    terminal.press("\u{3}");
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(130), "{last}");
+    let mut terminal = start(&lango, &[]);
+    terminal.prompt();
+    terminal.press(&format!("{question}\r"));
+    terminal.wait_for("ctrl-d later > ");
+    terminal.press("y\r");
+    terminal.wait_for(PROMPT);
+    terminal.press("\u{3}");
+    // The chat goes on.
+    let seen = terminal.prompt();
+    assert!(!seen.contains("goes on without"), "{seen}");
+}
+
+#[test]
+fn a_vault_that_was_made_or_got_a_new_master_key_at_the_terminal_stays_unlocked() {
+    let lango = Lango::new();
+    let mut terminal = start(&lango, &["secrets", "set", "FIRST"]);
+    for (prompt, typed) in [
+        ("or more): ", PASSPHRASE),
+        ("the same again: ", PASSPHRASE),
+        ("(not shown): ", CANARY),
+        ("again: ", CANARY),
+    ] {
+        let seen = terminal.wait_for(prompt);
+        if prompt == "(not shown): " {
+            assert!(seen.contains("cannot be recovered"), "{seen}");
+            assert!(seen.contains("unlocked for 15 minutes"), "{seen}");
+        }
+        terminal.press(&format!("{typed}\r"));
+    }
+    assert_eq!(terminal.end().0, Some(0));
+    let mut terminal = start(&lango, &["secrets", "rotate", "--master"]);
+    terminal.wait_for("unlock method 1: ");
+    terminal.press("something else\r");
+    terminal.wait_for("not the passphrase of unlock method 1; try again");
+    terminal.press(&format!("{PASSPHRASE}\r"));
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(0), "{last}");
+    assert!(!last.contains("the vault is locked"), "{last}");
+    let terminal = start(&lango, &["secrets", "rm", "FIRST"]);
+    let (code, last) = terminal.end();
+    assert_eq!(code, Some(0), "{last}");
+    assert!(!last.contains("passphrase"), "{last}");
+}
+
+#[test]
+fn a_new_passphrase_is_typed_also_where_a_variable_unlocks_the_vault() {
+    let lango = Lango::new();
+    set(&lango, "KEY", "a value").ok();
+    let words = ["secrets", "methods", "add", "--passphrase"];
+    let add = |typed: &str| {
+        let mut terminal = with_variable(&lango, &words);
+        for prompt in ["or more): ", "the same again: "] {
+            terminal.wait_for(prompt);
+            terminal.press(&format!("{typed}\r"));
+        }
+        terminal.end()
+    };
+    let (code, last) = add(PASSPHRASE);
+    assert_eq!(code, Some(2), "{last}");
+    assert!(last.contains("unlock method 1 already"), "{last}");
+    assert_eq!(add("another passphrase").0, Some(0));
+    run(&lango, &words).refused(3, &["LANGO_NEW_VAULT_PASSPHRASE"]);
+    let mut command = lango.command(&words);
+    command.env("LANGO_VAULT_PASSPHRASE", PASSPHRASE);
+    command.env("LANGO_NEW_VAULT_PASSPHRASE", "a third passphrase");
+    let added = crate::lango::finish(command.stdin(std::process::Stdio::null()), b"").ok();
+    assert!(added.stdout.contains("added unlock method 3"), "{added:#?}");
+}
+
+#[test]
+fn unbinding_one_of_several_bindings_takes_its_number_or_nothing() {
+    let lango = Lango::new();
+    set(&lango, "TOKEN", "a value").ok();
+    for host in ["one.example.com", "two.example.com"] {
+        run(&lango, &["secrets", "bind", "TOKEN", "--host", host]).ok();
+    }
+    let unbind = |answer: &str| {
+        let mut terminal = with_variable(&lango, &["secrets", "unbind", "TOKEN"]);
+        terminal.wait_for("remove which one? [1-2, all, N] ");
+        terminal.press(&format!("{answer}\r"));
+        terminal.end()
+    };
+    let (code, last) = unbind("n");
+    assert_eq!(code, Some(0), "{last}");
+    assert!(last.contains("nothing was changed"), "{last}");
+    assert_eq!(unbind("7").0, Some(2));
+    let (code, last) = unbind("2");
+    assert_eq!(code, Some(0), "{last}");
+    assert!(last.contains("two.example.com"), "{last}");
+    assert_eq!(listed(&lango), [("TOKEN".to_owned(), 1)]);
+    let left = run(&lango, &["secrets", "describe", "TOKEN"]).ok().stdout;
+    assert!(
+        left.contains("one.example.com") && !left.contains("two."),
+        "{left}"
+    );
+}

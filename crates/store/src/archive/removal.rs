@@ -1,0 +1,391 @@
+//! Removal of sessions: hidden first, then deleted from every table a bounded part at a time. SQLite also overwrites their
+//! bytes.
+
+use super::export::ids;
+use super::{ExpiredPage, HIDDEN_USER, SessionRemoval, WipeOutcome, hidden_user};
+use crate::attachments::remove_references;
+use crate::database::Answer;
+use crate::engine::{Engine, Failure, Sql, Tx, sql, values};
+use crate::library::remove_document;
+use crate::store::Store;
+use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
+
+/// How many rows one step removes. In SQLite other writes wait for it.
+const REMOVED_AT_ONCE: usize = 500;
+const REMOVED_AT_ONCE_SQLITE: usize = 100;
+
+impl SessionRemoval for Store {
+    fn hide_session(
+        &self,
+        session: &SessionId,
+        unused_since: Option<Timestamp>,
+    ) -> Answer<'_, bool> {
+        let fence = match &self.engine {
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(postgres) => postgres.fence_of(session),
+        };
+        let given = (session.clone(), unused_since, fence);
+        self.engine.write_one(given, |tx, (session, since, fence)| {
+            Box::pin(hide(tx, session, *since, *fence))
+        })
+    }
+
+    fn remove_portion(&self, session: &SessionId) -> Answer<'_, bool> {
+        let removed = self.engine.write_twice(session.clone(), |tx, session| {
+            Box::pin(async move {
+                tx.overwrite_deleted(true)?;
+                let removed = remove_portion(tx, session.as_str()).await;
+                tx.overwrite_deleted(false)?;
+                removed
+            })
+        });
+        Box::pin(async move {
+            let is_removed = removed.await?;
+            if is_removed {
+                self.delete_expired_puts().await?;
+            }
+            Ok(is_removed)
+        })
+    }
+
+    fn hidden_sessions(
+        &self,
+        user: &UserId,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Answer<'_, Vec<SessionId>> {
+        ids(self, hidden_user(user), after, limit)
+    }
+
+    fn expired_sessions(
+        &self,
+        user: &UserId,
+        unused_since: Timestamp,
+        page: ExpiredPage,
+    ) -> Answer<'_, Vec<SessionId>> {
+        let given = (user.clone(), unused_since, page);
+        self.engine.read(given, |tx, (user, since, page)| {
+            Box::pin(async move {
+                let values = values![user, since, page.limit, page.skip];
+                tx.query(EXPIRED, values, |row| row.get(0)).await
+            })
+        })
+    }
+
+    fn remove_old_tasks(&self, user: &UserId, before: Timestamp, limit: usize) -> Answer<'_, u64> {
+        let given = (user.clone(), before, limit);
+        self.engine.write_one(given, |tx, (user, before, limit)| {
+            Box::pin(async move {
+                tx.overwrite_deleted(true)?;
+                let values = values![user, before, limit];
+                let removed = tx.execute(DELETE_OLD_TASKS, values).await;
+                tx.overwrite_deleted(false)?;
+                removed
+            })
+        })
+    }
+
+    fn wipe_deleted(&self) -> Answer<'_, WipeOutcome> {
+        Box::pin(async move {
+            while self.delete_expired_puts().await? > 0 {}
+            match &self.engine {
+                Engine::Sqlite(sqlite) => sqlite.compact().await,
+                Engine::Postgres(_) => {
+                    while self.remove_old_leases().await? > 0 {}
+                    Ok(WipeOutcome::LeftToServer)
+                }
+            }
+        })
+    }
+}
+
+impl Store {
+    fn remove_old_leases(&self) -> Answer<'_, u64> {
+        self.engine.write_twice((), |tx, ()| {
+            Box::pin(async move {
+                let limit = values![REMOVED_AT_ONCE];
+                let leases = tx.execute(DELETE_OLD_LEASES, limit).await?;
+                Ok(leases + tx.execute(DELETE_OLD_TICKETS, limit).await?)
+            })
+        })
+    }
+}
+
+async fn hide(
+    tx: &mut Tx<'_>,
+    session: &SessionId,
+    since: Option<Timestamp>,
+    fence: Option<i64>,
+) -> Result<bool, Failure> {
+    let values = values![session, since, fence];
+    let found = tx.query_opt(HIDE, values, |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    });
+    match found.await? {
+        Some((true, _, _)) => Ok(true),
+        // An earlier try may have hidden it.
+        Some((_, true, _)) => Ok(tx.is_repeated()),
+        Some((_, _, false)) => Err(StoreError::Lost {
+            id: session.clone(),
+        }
+        .into()),
+        _ => Ok(false),
+    }
+}
+
+async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure> {
+    let user: Option<Text> = tx
+        .query_opt(HIDDEN_USER, values![session], |row| row.get(0))
+        .await?;
+    let Some(user) = user else {
+        return Ok(true);
+    };
+    let limit = if tx.is_sqlite() {
+        REMOVED_AT_ONCE_SQLITE
+    } else {
+        REMOVED_AT_ONCE
+    };
+    if remove_library(tx, session).await?
+        || remove_references(tx, &user, session).await?
+        || remove_turns(tx, &user, session, limit).await?
+    {
+        return Ok(false);
+    }
+    for statement in DELETE_MANY {
+        if tx.execute(statement, values![session, limit]).await? > 0 {
+            return Ok(false);
+        }
+    }
+    for statement in DELETE_FEW {
+        tx.execute(statement, values![session]).await?;
+    }
+    if !tx.is_sqlite() {
+        tx.execute(DELETE_TICKETS, values![session]).await?;
+        tx.execute(DELETE_LEASE, values![session]).await?;
+    }
+    tx.execute(DELETE_SESSION, values![session]).await?;
+    Ok(true)
+}
+
+/// Removes a part of what only this session could search. Returns whether there was any.
+async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure> {
+    let values = values![session];
+    let found = tx.query_opt(COLLECTION_OF_SESSION, values, |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    });
+    let found: Option<(i64, UserId, Option<i64>)> = found.await?;
+    let Some((collection, user, document)) = found else {
+        return Ok(false);
+    };
+    match document {
+        Some(document) => remove_document(tx, &user, document).await?,
+        None => drop(tx.execute(DELETE_COLLECTION, values![collection]).await?),
+    }
+    Ok(true)
+}
+
+/// Removes some turns, or before them the tasks of their conversations. Returns whether there were any.
+async fn remove_turns(
+    tx: &mut Tx<'_>,
+    user: &str,
+    session: &str,
+    limit: usize,
+) -> Result<bool, Failure> {
+    let context: Option<Text> = tx
+        .query_opt(CONTEXTS, values![session, user, limit], |row| row.get(0))
+        .await?;
+    let removed = match context {
+        Some(context) => {
+            tx.execute(DELETE_TASKS, values![user, context, limit])
+                .await?
+        }
+        None => tx.execute(DELETE_TURNS, values![session, limit]).await?,
+    };
+    Ok(removed > 0)
+}
+
+/// Hides a session; if a time is given, only one that was not used since and has no unfinished turn; if a fence is given
+/// (`$3`), only under that lease, which PostgreSQL locks. Returns whether it was hidden now, whether it is hidden, and whether
+/// the lease is valid.
+const HIDE: Sql = sql!(
+    sqlite: "UPDATE sessions SET user = char(1) || user
+      WHERE id = ?1 AND substr(user, 1, 1) <> char(1) AND ?3 IS NULL
+        AND (?2 IS NULL OR updated < ?2 AND NOT EXISTS
+             (SELECT 1 FROM turns WHERE turns.session = ?1 AND turns.finished = 0))
+      RETURNING 1, 1, 1",
+    postgres: r#"WITH held AS MATERIALIZED (
+        SELECT 1 FROM holds WHERE session = $1 AND fence = $3 AND until > clock_timestamp() FOR NO KEY UPDATE),
+     hidden AS (
+        UPDATE sessions SET "user" = chr(1) || '1' || "user"
+         WHERE id = $1 AND NOT starts_with("user", chr(1) || '1')
+           AND ($3::bigint IS NULL OR EXISTS (SELECT FROM held))
+           AND ($2::bigint IS NULL OR updated < $2 AND NOT EXISTS
+                (SELECT FROM turns WHERE turns.session = $1 AND turns.finished = 0))
+        RETURNING 1)
+     SELECT EXISTS (SELECT FROM hidden),
+            EXISTS (SELECT FROM sessions WHERE id = $1 AND starts_with("user", chr(1) || '1')),
+            $3::bigint IS NULL OR EXISTS (SELECT FROM held)"#
+);
+
+const EXPIRED: Sql = sql!(
+    r#"SELECT id FROM sessions WHERE "user" = $1 AND updated < $2
+        AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.session = sessions.id AND turns.finished = 0)
+      ORDER BY updated, id DESC LIMIT $3 OFFSET $4"#
+);
+
+/// `= ANY (ARRAY(…))` makes PostgreSQL look the rows up by their keys.
+macro_rules! in_rows {
+    ($select:literal) => {
+        concat!(
+            " /*sqlite IN (*/ /*postgres = ANY (ARRAY(*/ ",
+            $select,
+            " /*sqlite )*/ /*postgres ))*/"
+        )
+    };
+}
+
+const DELETE_OLD_TASKS: Sql = sql!(concat!(
+    "DELETE FROM tasks WHERE id",
+    in_rows!(
+        r#"SELECT id FROM tasks WHERE "user" = $1 AND updated < $2 AND running = 0
+              AND NOT EXISTS (SELECT 1 FROM approvals WHERE approvals."user" = $1
+                                 AND approvals.turn = tasks.id AND approvals.pattern IS NULL)
+            ORDER BY updated, id LIMIT $3"#
+    )
+));
+
+/// A collection that is visible in one session alone, its user, and a document in it.
+const COLLECTION_OF_SESSION: Sql = sql!(
+    r#"SELECT id, "user",
+            (SELECT min(id) FROM library_documents WHERE collection = library_collections.id)
+       FROM library_collections WHERE session = $1 AND session <> '' LIMIT 1"#
+);
+const DELETE_COLLECTION: Sql = sql!("DELETE FROM library_collections WHERE id = $1");
+
+const DELETE_FEW: [Sql; 3] = [
+    sql!("DELETE FROM approvals WHERE session = $1"),
+    sql!("DELETE FROM remote_threads WHERE session = $1"),
+    sql!("DELETE FROM watermarks WHERE session = $1"),
+];
+
+const DELETE_MANY: [Sql; 3] = [
+    sql!(concat!(
+        "DELETE FROM recollections WHERE id",
+        in_rows!("SELECT id FROM recollections WHERE session = $1 LIMIT $2")
+    )),
+    sql!(
+        "DELETE FROM forgotten_turns WHERE session = $1 AND ordinal <= (SELECT max(ordinal) FROM
+        (SELECT ordinal FROM forgotten_turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)"
+    ),
+    sql!(
+        "DELETE FROM events WHERE session = $1 AND seq <= (SELECT max(seq) FROM
+        (SELECT seq FROM events WHERE session = $1 ORDER BY seq LIMIT $2) AS first)"
+    ),
+];
+
+/// The contexts of the tasks that the first turns belong to.
+const CONTEXTS: Sql = sql!(
+    r#"SELECT DISTINCT tasks.context
+       FROM (SELECT turn FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $3) AS first
+       JOIN tasks ON tasks.id = first.turn WHERE tasks."user" = $2"#
+);
+const DELETE_TASKS: Sql = sql!(concat!(
+    "DELETE FROM tasks WHERE id",
+    in_rows!(r#"SELECT id FROM tasks WHERE "user" = $1 AND context = $2 LIMIT $3"#)
+));
+const DELETE_TURNS: Sql = sql!(
+    "DELETE FROM turns WHERE session = $1 AND ordinal <= (SELECT max(ordinal) FROM
+        (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)"
+);
+
+const DELETE_SESSION: Sql = sql!("DELETE FROM sessions WHERE id = $1");
+
+// SQLite has no leases: the following are PostgreSQL's.
+const DELETE_TICKETS: Sql = sql!(
+    sqlite: "",
+    postgres: "DELETE FROM hold_line WHERE session = $1 AND until <= clock_timestamp()"
+);
+/// The caller has this lease. Its fence is not used again: a sequence counts them.
+const DELETE_LEASE: Sql = sql!(sqlite: "", postgres: "DELETE FROM holds WHERE session = $1");
+
+/// Expired leases of sessions that do not exist, and old tickets. Rare enough to scan the table.
+const DELETE_OLD_LEASES: Sql = sql!(
+    sqlite: "",
+    postgres: "DELETE FROM holds WHERE until <= clock_timestamp() AND session = ANY (ARRAY(
+        SELECT session FROM holds WHERE until <= clock_timestamp()
+           AND NOT EXISTS (SELECT FROM sessions WHERE sessions.id = holds.session) LIMIT $1))"
+);
+const DELETE_OLD_TICKETS: Sql = sql!(
+    sqlite: "",
+    postgres: "DELETE FROM hold_line WHERE ticket = ANY (ARRAY(
+        SELECT ticket FROM hold_line WHERE until <= clock_timestamp() - interval '1 day' LIMIT $1))"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::super::{export, import};
+    use super::*;
+    use crate::engine::plans::{ManyRows, sqlite_plan};
+    use crate::log::statements::RARE_APPENDS;
+
+    /// What else belongs to sessions.
+    const MORE: &str = r#"
+        INSERT INTO watermarks (session, "user") SELECT 's_' || n, 'u_' || n % 40 FROM generate_series(1, 2000) AS n;
+        INSERT INTO forgotten_turns SELECT 's_' || n % 2000 + 1, n / 2000 FROM generate_series(0, 7999) AS n;
+        INSERT INTO recollections ("user", session, generation, first_turn, last_turn, text, source, trusted, created)
+        SELECT 'u_' || n % 40, 's_' || n % 2000 + 1, 0, n, n, repeat('x', 99), '', 0, n FROM generate_series(0, 7999) AS n;
+        INSERT INTO library_collections ("user", name, session)
+        SELECT 'u_' || n % 40, 'c', 's_' || n FROM generate_series(1, 2000) AS n;
+        INSERT INTO library_documents (collection, source, trust, title, hash, size, added)
+        SELECT n % 2000 + 1, n, 'trusted', '', '', 0, 0 FROM generate_series(0, 7999) AS n;
+        ANALYZE watermarks, forgotten_turns, recollections, library_collections, library_documents"#;
+
+    const ALL: [Sql; 16] = [
+        export::IDS,
+        export::RECORD,
+        export::ROWS,
+        import::SHOW,
+        import::SHOW_APPROVALS,
+        import::DELETE_GRANTS,
+        HIDDEN_USER,
+        HIDE,
+        EXPIRED,
+        DELETE_OLD_TASKS,
+        COLLECTION_OF_SESSION,
+        DELETE_COLLECTION,
+        CONTEXTS,
+        DELETE_TASKS,
+        DELETE_TURNS,
+        DELETE_SESSION,
+    ];
+
+    /// A page that was read already is sorted, not a table.
+    fn may_sort(statement: Sql) -> bool {
+        [CONTEXTS.postgres, export::ROWS.postgres].contains(&statement.postgres)
+    }
+
+    #[tokio::test]
+    async fn no_statement_of_the_archive_scans_a_table() {
+        let postgres = ManyRows::open(MORE).await;
+        let statements = || ALL.into_iter().chain(DELETE_FEW).chain(DELETE_MANY);
+        let leases = [DELETE_TICKETS, DELETE_LEASE];
+        let appends = RARE_APPENDS;
+        for statement in statements().chain(leases).chain([appends[0]]) {
+            let plan = postgres.plan(statement).await;
+            let sorts = plan.contains("Sort") && !may_sort(statement);
+            assert!(!plan.contains("Seq Scan") && !sorts, "{plan}");
+        }
+        for statement in statements() {
+            // The rows of a subquery that a limit bounds, and single rows.
+            let plan = sqlite_plan(statement);
+            let plan = plan
+                .replace("SCAN first", "")
+                .replace("SCAN CONSTANT ROW", "");
+            let sorts = plan.contains("TEMP B-TREE") && !may_sort(statement);
+            assert!(!plan.contains("SCAN") && !sorts, "{plan}");
+        }
+        let plan = sqlite_plan(EXPIRED);
+        let index = "SEARCH sessions USING COVERING INDEX sessions_by_use (user=? AND updated<?)";
+        assert!(plan.starts_with(index), "{plan}");
+    }
+}

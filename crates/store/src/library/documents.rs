@@ -1,0 +1,415 @@
+//! Collections, documents and chunks: written and removed in portions, read by key.
+//!
+//! Writers of chunks, words or vectors first agree on the model of the vectors, then lock the rows of the collections: in this
+//! order, so that no two wait for each other. Readers never wait.
+
+use super::fold::fold;
+use super::statements as sql;
+use super::vectors::{self, COLLECTION_SHIFT};
+use super::{
+    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, NewChunk, Removal,
+    SearchHit, VectorOutcome,
+};
+use crate::engine::{Failure, Row, Sql, Tx, bulk_row, sql, values};
+use lango_core::{EmbeddingMaker, SessionId, Source, Text, Trust, UserId};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The number of chunks that one transaction deletes, and that SQLite overwrites, which takes about 10 ms each among 100,000.
+const DELETED_AT_ONCE: usize = 200;
+const WIPED_AT_ONCE: usize = 4;
+
+pub(super) async fn ensure_collection(
+    tx: &mut Tx<'_>,
+    user: &UserId,
+    name: &str,
+    session: &Option<SessionId>,
+) -> Result<CollectionId, Failure> {
+    let session = session.as_ref().map_or("", SessionId::as_str);
+    let key = values![user, name, session];
+    if let Some(id) = tx.query_opt(sql::COLLECTION, key, |row| row.get(0)).await? {
+        return Ok(CollectionId(id));
+    }
+    tx.execute(sql::INSERT_COLLECTION, key).await?;
+    let created = tx.query_opt(sql::COLLECTION, key, |row| row.get(0)).await?;
+    created
+        .map(CollectionId)
+        .ok_or_else(|| Failure::other("a new collection is gone"))
+}
+
+/// Lists the collections of a user; with a session, those that are visible in it.
+pub(super) async fn collections(
+    tx: &mut Tx<'_>,
+    user: &UserId,
+    session: Option<&str>,
+) -> Result<Vec<CollectionRow>, Failure> {
+    let collection = |row: Row<'_>| {
+        Ok(CollectionRow {
+            id: CollectionId(row.get(0)?),
+            name: row.get(1)?,
+            session: session_in(row, 2)?,
+            chunks: row.get(3)?,
+            words: row.get(4)?,
+            vectors: row.get(5)?,
+        })
+    };
+    tx.query(sql::COLLECTIONS, values![user, session], collection)
+        .await
+}
+
+/// Locks collections against other writers until the end of the transaction.
+pub(super) async fn lock(tx: &mut Tx<'_>, collections: BTreeSet<i64>) -> Result<(), Failure> {
+    let collections: Vec<i64> = collections.into_iter().collect();
+    tx.query(sql::LOCK_COLLECTIONS, values![collections], |_| Ok(()))
+        .await?;
+    Ok(())
+}
+
+/// Writes parts of documents.
+pub(super) async fn write(
+    tx: &mut Tx<'_>,
+    parts: &[DocumentPart],
+    maker: Option<&EmbeddingMaker>,
+) -> Result<VectorOutcome<()>, Failure> {
+    if let Some(other) = other_maker(tx, parts, maker).await? {
+        return Ok(VectorOutcome::OtherMaker(other));
+    }
+    let collections = parts.iter().map(|part| part.document.collection.0);
+    lock(tx, collections.collect()).await?;
+    write_locked(tx, parts).await?;
+    Ok(VectorOutcome::Done(()))
+}
+
+/// Returns the model of the stored vectors, if the parts have vectors of another.
+pub(super) async fn other_maker(
+    tx: &mut Tx<'_>,
+    parts: &[DocumentPart],
+    maker: Option<&EmbeddingMaker>,
+) -> Result<Option<EmbeddingMaker>, Failure> {
+    let mut chunks = parts.iter().flat_map(|part| &part.chunks);
+    if chunks.all(|chunk| chunk.vector.is_none()) {
+        return Ok(None);
+    }
+    let maker = maker.ok_or_else(|| Failure::other("vectors came without their maker"))?;
+    vectors::claim(tx, maker).await
+}
+
+/// Writes parts, whose vectors are of the right model, into locked collections. Returns the keys of their documents.
+pub(super) async fn write_locked(
+    tx: &mut Tx<'_>,
+    parts: &[DocumentPart],
+) -> Result<Vec<i64>, Failure> {
+    insert_documents(tx, parts).await?;
+    let documents = document_keys(tx, parts).await?;
+    let keys = chunk_keys(tx, parts).await?;
+    insert_chunks(tx, parts, &documents, &keys).await?;
+    let chunks = parts.iter().flat_map(|part| &part.chunks);
+    let embedded = keys.iter().zip(chunks);
+    let embedded: Vec<(i64, &[f32])> = embedded
+        .filter_map(|(key, chunk)| Some((*key, chunk.vector.as_deref()?)))
+        .collect();
+    vectors::store(tx, &embedded).await?;
+    let last = documents.iter().zip(parts).filter(|(_, part)| part.is_last);
+    let last: Vec<i64> = last.map(|(document, _)| *document).collect();
+    tx.execute(sql::COMPLETE_DOCUMENTS, values![last]).await?;
+    Ok(documents)
+}
+
+/// Creates the documents of first parts. Their names must be free.
+async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<(), Failure> {
+    let new = parts.iter().filter(|part| part.before == 0);
+    let new: Vec<_> = new.map(|part| &*part.document).collect();
+    let names: BTreeSet<_> = new
+        .iter()
+        .map(|new| (new.collection, &new.source.name))
+        .collect();
+    let rows = new.iter().map(|new| {
+        bulk_row![
+            new.collection.0,
+            new.source.name,
+            trust_word(new.source.trust),
+            new.title,
+            new.hash.as_slice(),
+            new.size,
+            new.added,
+        ]
+    });
+    let rows: Vec<_> = rows.collect();
+    let inserted = tx
+        .batch(sql::INSERT_DOCUMENT, &[], &rows, |_| Ok(()))
+        .await?;
+    if inserted.len() < new.len() || names.len() < new.len() {
+        return Err(Failure::other("a document of that name exists already"));
+    }
+    Ok(())
+}
+
+/// Looks up the document of each part.
+async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i64>, Failure> {
+    let name = |part: &DocumentPart| {
+        (
+            part.document.collection.0,
+            part.document.source.name.clone(),
+        )
+    };
+    let rows = parts.iter().map(|part| &part.document);
+    let rows: Vec<_> = rows
+        .map(|document| bulk_row![document.collection.0, document.source.name])
+        .collect();
+    let key = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
+    let keys = tx.batch(sql::DOCUMENT_KEY, &[], &rows, key).await?;
+    let keys: HashMap<(i64, Text), i64> = keys.into_iter().collect();
+    let missing = || Failure::other("a document was removed while it was written");
+    let keys = parts.iter().map(|part| keys.get(&name(part)).copied());
+    keys.map(|key| key.ok_or_else(missing)).collect()
+}
+
+/// Reserves the keys of all chunks, in their order.
+async fn chunk_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i64>, Failure> {
+    let mut counts: BTreeMap<i64, (i64, u64)> = BTreeMap::new();
+    for part in parts {
+        let count = counts.entry(part.document.collection.0).or_default();
+        count.0 += part.chunks.len() as i64;
+        count.1 += part.chunks.iter().map(|chunk| chunk.words).sum::<u64>();
+    }
+    let mut next = BTreeMap::new();
+    for (collection, (chunks, words)) in counts {
+        let values = values![collection, chunks, words];
+        let first = tx.query_opt(sql::RESERVE_CHUNK_KEYS, values, |row| row.get::<i64>(0));
+        let first = first.await?;
+        let first = first.ok_or_else(|| Failure::other("a collection is gone"))?;
+        next.insert(collection, (collection << COLLECTION_SHIFT) + first);
+    }
+    let mut keys = Vec::new();
+    for part in parts {
+        let next = next.entry(part.document.collection.0).or_default();
+        let end = *next + part.chunks.len() as i64;
+        keys.extend(*next..end);
+        *next = end;
+    }
+    Ok(keys)
+}
+
+async fn insert_chunks(
+    tx: &mut Tx<'_>,
+    parts: &[DocumentPart],
+    documents: &[i64],
+    keys: &[i64],
+) -> Result<(), Failure> {
+    let chunks = parts.iter().zip(documents).flat_map(|(part, document)| {
+        let ordinals = part.before..;
+        let chunk = move |(chunk, ordinal)| (*document, ordinal, chunk);
+        part.chunks.iter().zip(ordinals).map(chunk)
+    });
+    let chunks: Vec<(i64, u64, &NewChunk)> = chunks.collect();
+    let rows = keys
+        .iter()
+        .zip(&chunks)
+        .map(|(key, (document, ordinal, chunk))| {
+            let NewChunk {
+                position,
+                words,
+                heading,
+                text,
+                ..
+            } = chunk;
+            bulk_row![key, document, ordinal, position, words, heading, text]
+        });
+    let rows: Vec<_> = rows.collect();
+    tx.batch(sql::INSERT_CHUNK, &[], &rows, |_| Ok(())).await?;
+    let text = |(_, _, chunk): &(i64, u64, &NewChunk)| format!("{}\n{}", chunk.heading, chunk.text);
+    index_words(tx, keys, chunks.iter().map(text)).await
+}
+
+/// Indexes the words of chunks with these keys and texts in PostgreSQL. Triggers of SQLite do that.
+pub(crate) async fn index_words(
+    tx: &mut Tx<'_>,
+    keys: &[i64],
+    texts: impl Iterator<Item = String> + Send,
+) -> Result<(), Failure> {
+    if tx.as_sqlite().is_none() {
+        let folded: Vec<String> = texts.map(|text| fold(&text)).collect();
+        tx.execute(INDEX_WORDS, values![keys, folded]).await?;
+    }
+    Ok(())
+}
+
+/// What one transaction removed of a document.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Removed {
+    pub chunks: u64,
+    /// Whether nothing is left.
+    pub is_complete: bool,
+}
+
+/// Removes a portion of a user's document, of any session, and has SQLite overwrite it. Does nothing if it is not the user's.
+pub(crate) async fn remove_document(
+    tx: &mut Tx<'_>,
+    user: &UserId,
+    document: i64,
+) -> Result<(), Failure> {
+    remove_portion(tx, user, document, Removal::Wiped).await?;
+    Ok(())
+}
+
+/// Removes a portion of a user's document, and the document itself with the last of them.
+pub(super) async fn remove_portion(
+    tx: &mut Tx<'_>,
+    user: &UserId,
+    document: i64,
+    removal: Removal,
+) -> Result<Option<Removed>, Failure> {
+    if removal == Removal::Plain || tx.as_sqlite().is_none() {
+        return remove_chunks(tx, user, document, DELETED_AT_ONCE).await;
+    }
+    tx.execute(WIPE_INDEX, values![true]).await?;
+    tx.overwrite_deleted(true)?;
+    let removed = remove_chunks(tx, user, document, WIPED_AT_ONCE).await;
+    tx.execute(WIPE_INDEX, values![false]).await?;
+    tx.overwrite_deleted(false)?;
+    removed
+}
+
+/// Removes up to `limit` chunks of a user's document, and the document itself if it has fewer.
+pub(super) async fn remove_chunks(
+    tx: &mut Tx<'_>,
+    user: &UserId,
+    document: i64,
+    limit: usize,
+) -> Result<Option<Removed>, Failure> {
+    let values = values![document, user];
+    let collection = tx.query_opt(sql::COLLECTION_OF_DOCUMENT, values, |row| row.get::<i64>(0));
+    let Some(collection) = collection.await? else {
+        return Ok(None);
+    };
+    lock(tx, BTreeSet::from([collection])).await?;
+    let mut words: i64 = 0;
+    let key = |row: Row<'_>| {
+        words += row.get::<i64>(1)?;
+        row.get(0)
+    };
+    let values = values![document, limit];
+    let keys: Vec<i64> = tx.query(sql::CHUNKS_OF_DOCUMENT, values, key).await?;
+    vectors::remove(tx, &keys).await?;
+    tx.execute(sql::DELETE_CHUNKS, values![keys]).await?;
+    let (fewer, words) = (-(keys.len() as i64), -words);
+    tx.execute(sql::ADD_CHUNK_COUNTS, values![collection, fewer, words])
+        .await?;
+    let is_complete = keys.len() < limit;
+    if is_complete {
+        let values = values![user, document];
+        tx.execute(sql::DELETE_KNOWLEDGE, values).await?;
+        tx.execute(sql::DELETE_LEARNING, values).await?;
+        tx.execute(sql::DELETE_DOCUMENT, values![document]).await?;
+    }
+    let chunks = keys.len() as u64;
+    Ok(Some(Removed {
+        chunks,
+        is_complete,
+    }))
+}
+
+pub(super) async fn list(
+    tx: &mut Tx<'_>,
+    user: &UserId,
+    filter: &DocumentFilter,
+) -> Result<Vec<DocumentRow>, Failure> {
+    use DocumentFilter::{Id, Named, Range};
+    let (statement, values) = match filter {
+        Range {
+            collection,
+            from,
+            before,
+            most,
+        } => {
+            let values = bulk_row![user, collection.0, from, before, most];
+            (sql::DOCUMENTS_IN_RANGE, values)
+        }
+        Named(name) => (sql::DOCUMENTS_NAMED, bulk_row![user, name]),
+        Id(id) => (sql::DOCUMENT_BY_ID, bulk_row![user, id]),
+    };
+    let document = |row: Row<'_>| {
+        Ok(DocumentRow {
+            id: row.get(0)?,
+            collection: row.get(1)?,
+            session: session_in(row, 2)?,
+            source: source_in(row, 3)?,
+            title: row.get(5)?,
+            hash: row.get(6)?,
+            size: row.get(7)?,
+            added: row.get(8)?,
+            is_complete: row.get(9)?,
+            chunks: row.get(10)?,
+        })
+    };
+    tx.query(statement, &values, document).await
+}
+
+pub(super) async fn chunks(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<SearchHit>, Failure> {
+    let hit = |row: Row<'_>| {
+        let hit = SearchHit {
+            id: row.get(0)?,
+            document: row.get(1)?,
+            collection: row.get(2)?,
+            source: source_in(row, 3)?,
+            title: row.get(5)?,
+            heading: row.get(6)?,
+            text: row.get(7)?,
+            ordinal: row.get(8)?,
+            position: row.get(9)?,
+        };
+        Ok((hit.id, hit))
+    };
+    let hits = tx.query(sql::CHUNKS, values![ids], hit).await?;
+    Ok(in_order(ids, hits).into_iter().flatten().collect())
+}
+
+/// Puts rows into the order of keys.
+pub(super) fn in_order<T: Clone>(keys: &[i64], rows: Vec<(i64, T)>) -> Vec<Option<T>> {
+    let rows: HashMap<i64, T> = rows.into_iter().collect();
+    keys.iter().map(|key| rows.get(key).cloned()).collect()
+}
+
+/// Reads the session of a collection; an empty name stands for none.
+fn session_in(row: Row<'_>, column: usize) -> Result<Option<SessionId>, Failure> {
+    let session: SessionId = row.get(column)?;
+    Ok((!session.as_str().is_empty()).then_some(session))
+}
+
+/// Reads a source from the columns of its name and its trust. Any unexpected word is untrusted.
+pub(super) fn source_in(row: Row<'_>, column: usize) -> Result<Source, Failure> {
+    let is_trusted = row.get::<std::borrow::Cow<'_, str>>(column + 1)? == "trusted";
+    Ok(Source {
+        name: row.get(column)?,
+        trust: if is_trusted {
+            Trust::Trusted
+        } else {
+            Trust::Untrusted
+        },
+    })
+}
+
+pub(super) fn trust_word(trust: Trust) -> &'static str {
+    match trust {
+        Trust::Trusted => "trusted",
+        Trust::Untrusted => "untrusted",
+    }
+}
+
+/// The terms of chunks, and for repeated ones how often they occur, as far as there are marks for it.
+const INDEX_WORDS: Sql = sql!(
+    sqlite: "",
+    postgres: "INSERT INTO library_index (chunk, terms)
+     SELECT chunk.id, array_to_tsvector(coalesce(
+                (SELECT array_agg(word.lexeme || often.mark)
+                   FROM unnest(to_tsvector('library_words', chunk.folded)) AS word
+                   JOIN (VALUES (1, ''), (2, ' 2'), (3, ' 3'), (4, ' 4'), (6, ' 6'), (9, ' 9'))
+                        AS often (times, mark) ON often.times <= cardinality(word.positions)),
+                '{}'))
+       FROM unnest($1::bigint[], $2::text[]) AS chunk (id, folded)"
+);
+
+/// Whether SQLite removes the words of deleted chunks from the index, or only marks them.
+const WIPE_INDEX: Sql = sql!(
+    sqlite: "INSERT INTO library_index (library_index, rank) VALUES ('secure-delete', ?1)",
+    postgres: ""
+);

@@ -1,0 +1,238 @@
+//! Search by words. The rankings of the databases cannot be used: FTS5's cannot ignore the chunks of other users, and
+//! PostgreSQL's know neither how rare a term is nor how long a chunk is on average.
+//!
+//! SQLite lists each place of a term. PostgreSQL's index tells the chunks, and how often they have the term up to nine times.
+
+use super::bm25::{ChunkLength, Posting, Scorer, SelectedTerm, Size, Term, TermSelection};
+use super::fold::fold;
+use super::statements as sql;
+use super::vectors::COLLECTION_SHIFT;
+use super::{QueryWord, Ranking};
+use crate::engine::{Failure, Row, Sql, Tx, sql, values};
+use std::collections::BTreeMap;
+
+/// PostgreSQL's estimate is used for a term that is in at least this many chunks; others are counted.
+const MIN_ESTIMATED: u64 = 5_000;
+
+/// The numbers of times that PostgreSQL's index has a mark for; the first has none.
+const TIMES: [u32; 6] = [1, 2, 3, 4, 6, 9];
+
+/// Ranks the chunks that have any of the words.
+pub(super) async fn search(
+    tx: &mut Tx<'_>,
+    collections: &[i64],
+    words: &[QueryWord],
+    limit: usize,
+) -> Result<Ranking, Failure> {
+    let terms = terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
+    let selection = TermSelection::new(terms, words);
+    let postings = match tx.as_sqlite() {
+        Some(_) => sqlite_postings(tx, collections, &selection.terms).await?,
+        None => postgres_postings(tx, collections, &selection.terms).await?,
+    };
+    let size = |row: Row<'_>| Ok(Size::new(row.get(0)?, row.get(1)?));
+    let size = tx.query_opt(sql::SIZE, values![collections], size).await?;
+    let size = size.unwrap_or_else(|| Size::new(0, 0));
+    let selected = tx.compute(move || {
+        let scorer = Scorer::new(size, selection, postings);
+        let selected = scorer.select(limit);
+        (scorer, selected)
+    });
+    let (scorer, selected) = selected.await?;
+    let length = |row: Row<'_>| {
+        Ok(ChunkLength {
+            id: row.get(0)?,
+            document: row.get(1)?,
+            words: row.get(2)?,
+        })
+    };
+    let selected = tx
+        .query(sql::CHUNK_LENGTHS, values![selected], length)
+        .await?;
+    Ok(scorer.rank(&selected, limit))
+}
+
+/// Counts all chunks, and those that have each word.
+pub(super) async fn frequencies(
+    tx: &mut Tx<'_>,
+    words: &[String],
+) -> Result<(u64, Vec<u64>), Failure> {
+    let mut frequencies = vec![0; words.len()];
+    for term in terms(tx, words.iter().map(String::as_str).collect()).await? {
+        frequencies[term.word] = term.chunks.max(frequencies[term.word]);
+    }
+    let all = tx.query_opt(ALL_CHUNKS, &[], |row| row.get(0)).await?;
+    Ok((all.unwrap_or_default(), frequencies))
+}
+
+/// Looks up what the index has for each word: the lower-case stem without accents. Most words give one term, punctuation
+/// gives none.
+async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> {
+    match tx.as_sqlite() {
+        Some(_) => sqlite_terms(tx, words).await,
+        None => postgres_terms(tx, words).await,
+    }
+}
+
+/// The tokenizer of the index makes terms of the words in a temporary table, so that both always agree.
+async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> {
+    if let Some(connection) = tx.as_sqlite()
+        && !connection.prepare_cached(HAS_QUERY)?.exists([])?
+    {
+        connection.execute_batch(CREATE_QUERY)?;
+    }
+    // An earlier search may have failed before it was done.
+    tx.execute(CLEAR_QUERY, &[]).await?;
+    tx.execute(SET_QUERY, values![words]).await?;
+    let term = |row: Row<'_>| {
+        Ok(Term {
+            word: row.get(0)?,
+            text: row.get(1)?,
+            chunks: row.get(2)?,
+            places: row.get(3)?,
+        })
+    };
+    tx.query(SQLITE_TERMS, &[], term).await
+}
+
+async fn postgres_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> {
+    let folded: Vec<String> = words.into_iter().map(fold).collect();
+    let term = |row: Row<'_>| {
+        let estimate = row.get::<Option<u64>>(2)?;
+        let chunks = estimate.filter(|chunks| *chunks >= MIN_ESTIMATED);
+        Ok(Term {
+            word: row.get::<usize>(0)?.saturating_sub(1),
+            text: row.get(1)?,
+            chunks: chunks.unwrap_or_default(),
+            places: chunks.unwrap_or_default(),
+        })
+    };
+    let mut terms = tx.query(POSTGRES_TERMS, values![folded], term).await?;
+    let mut uncounted: Vec<&mut Term> = terms.iter_mut().filter(|term| term.chunks == 0).collect();
+    let queries: Vec<String> = uncounted.iter().map(|term| query(&term.text, 1)).collect();
+    let counts = tx
+        .query(TERM_COUNTS, values![queries], |row| row.get(0))
+        .await?;
+    for (term, count) in uncounted.iter_mut().zip(counts) {
+        (term.chunks, term.places) = (count, count);
+    }
+    Ok(terms)
+}
+
+/// A query of PostgreSQL for the chunks that have a term so often.
+fn query(term: &str, times: u32) -> String {
+    // Terms are letters and digits; the quotes join the term and its mark.
+    match times {
+        1 => format!("'{term}'"),
+        _ => format!("'{term} {times}'"),
+    }
+}
+
+async fn sqlite_postings(
+    tx: &mut Tx<'_>,
+    collections: &[i64],
+    terms: &[SelectedTerm],
+) -> Result<Vec<Posting>, Failure> {
+    let mut postings = Vec::with_capacity(terms.len());
+    for term in terms {
+        let mut posting = Posting::new();
+        // The chunks of a collection come one after the other.
+        let (mut current, mut is_searched) = (-1, false);
+        let place = |row: Row<'_>| {
+            let chunk: i64 = row.get(0)?;
+            match posting.last_mut() {
+                Some((last, times)) if *last == chunk => *times += 1,
+                _ => {
+                    let collection = chunk >> COLLECTION_SHIFT;
+                    if current != collection {
+                        (current, is_searched) = (collection, collections.contains(&collection));
+                    }
+                    if is_searched {
+                        posting.push((chunk, 1));
+                    }
+                }
+            }
+            Ok(())
+        };
+        tx.query(TERM_PLACES, values![term.text], place).await?;
+        postings.push(posting);
+    }
+    Ok(postings)
+}
+
+async fn postgres_postings(
+    tx: &mut Tx<'_>,
+    collections: &[i64],
+    terms: &[SelectedTerm],
+) -> Result<Vec<Posting>, Failure> {
+    let of_term = |term: &SelectedTerm| TIMES.map(|times| query(&term.text, times));
+    let queries: Vec<String> = terms.iter().flat_map(of_term).collect();
+    let chunks = |row: Row<'_>| row.get::<Vec<i64>>(0);
+    let chunks = tx
+        .query(POSTINGS, values![queries, collections], chunks)
+        .await?;
+    let posting = |each_time: &[Vec<i64>]| {
+        let mut times_of: BTreeMap<i64, u32> = BTreeMap::new();
+        for (chunks, times) in each_time.iter().zip(TIMES) {
+            times_of.extend(chunks.iter().map(|chunk| (*chunk, times)));
+        }
+        times_of.into_iter().collect()
+    };
+    Ok(chunks.chunks(TIMES.len()).map(posting).collect())
+}
+
+const ALL_CHUNKS: Sql = sql!("SELECT coalesce(sum(chunks), 0)::bigint FROM library_collections");
+
+const HAS_QUERY: &str = "SELECT 1 FROM temp.sqlite_schema WHERE name = 'library_query_words'";
+const CREATE_QUERY: &str = "CREATE VIRTUAL TABLE IF NOT EXISTS temp.library_query USING fts5 (
+         text, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
+     CREATE VIRTUAL TABLE IF NOT EXISTS temp.library_query_words
+         USING fts5vocab ('temp', 'library_query', 'instance');";
+const CLEAR_QUERY: Sql =
+    sql!("INSERT INTO temp.library_query (library_query) VALUES ('delete-all')");
+const SET_QUERY: Sql =
+    sql!("INSERT INTO temp.library_query (rowid, text) SELECT key, value FROM json_each($1)");
+const SQLITE_TERMS: Sql = sql!(
+    "SELECT query.doc, query.term, coalesce(words.doc, 0), coalesce(words.cnt, 0)
+       FROM temp.library_query_words AS query
+       LEFT JOIN library_words AS words ON words.term = query.term"
+);
+
+/// All chunks that have a term, by key, once for each place.
+const TERM_PLACES: Sql = sql!("SELECT doc FROM library_places WHERE term = $1");
+
+/// The terms of words, and how many chunks have them by the statistics of the server, if they are among the most common
+/// ones. For the rest of the transaction it prevents scans of the index' table in any order, which the planner
+/// prefers for common words and which unpack every list of terms.
+const POSTGRES_TERMS: Sql = sql!(
+    "SELECT word.place, term.lexeme, (common.share * common.chunks)::bigint
+       FROM set_config('enable_seqscan', 'off', true) AS sequential
+      CROSS JOIN set_config('enable_indexscan', 'off', true) AS by_key
+      CROSS JOIN unnest($1::text[]) WITH ORDINALITY AS word (folded, place)
+      CROSS JOIN unnest(to_tsvector('library_words', word.folded)) AS term
+       LEFT JOIN (
+            SELECT known.term, known.share, pg_class.reltuples AS chunks
+              FROM pg_class
+              JOIN pg_stats ON schemaname = current_schema() AND tablename = 'library_index' AND attname = 'terms'
+             CROSS JOIN unnest(most_common_elems::text::text[], most_common_elem_freqs) AS known (term, share)
+             WHERE pg_class.oid = 'library_index'::regclass) AS common ON common.term = term.lexeme
+      ORDER BY word.place, term.lexeme"
+);
+
+/// The number of chunks in all collections that have each term.
+const TERM_COUNTS: Sql = sql!(
+    "SELECT (SELECT count(*) FROM library_index WHERE terms @@ query.term::tsquery)
+       FROM unnest($1::text[]) WITH ORDINALITY AS query (term, place) ORDER BY query.place"
+);
+
+/// The chunks of some collections that have each term. With a range of keys in place of the shift, the planner would read every
+/// list of terms in the range.
+const POSTINGS: Sql = sql!(
+    "SELECT coalesce((SELECT array_agg(chunk) FROM library_index
+                       WHERE terms @@ query.term::tsquery AND chunk >> 32 = ANY ($2)), '{}')
+       FROM unnest($1::text[]) WITH ORDINALITY AS query (term, place) ORDER BY query.place"
+);
+
+/// The statements that use PostgreSQL's index of words.
+#[cfg(test)]
+pub(crate) const BY_WORDS: [Sql; 2] = [TERM_COUNTS, POSTINGS];

@@ -1,7 +1,0 @@
-//! Modules that are still written for each database apart. Each goes when it has moved to the one store.
-
-mod archive;
-mod graph;
-mod library;
-mod memory;
-mod tables;

@@ -35,7 +35,10 @@ async fn a_server_that_is_not_there_is_named_without_the_password() {
 
 #[tokio::test]
 async fn a_database_that_is_not_there_is_said_at_once() {
-    let address = postgres::empty().replace("/postgres?", "/no_such_database?");
+    let address = postgres::empty();
+    let (server, options) = address.split_once('?').unwrap();
+    let (server, _) = server.rsplit_once('/').unwrap();
+    let address = format!("{server}/no_such_database?{options}");
     let error = refusal(&address).await;
     assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
 }

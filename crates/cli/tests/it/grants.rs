@@ -68,6 +68,7 @@ fn a_wildcard_for_commands_is_not_granted() {
     terminal.wait_for("for calls like > ");
     terminal.press(&format!("{CTRL_U}git log *\r"));
     terminal.wait_for("not granted: a wildcard also covers options");
+    terminal.prompt();
     terminal.press("\u{4}");
     terminal.end();
     let id = text(&waiting(&lango)[0]["id"]).to_owned();

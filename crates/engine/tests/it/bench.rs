@@ -34,6 +34,8 @@ pub struct Bench {
     pub homes: Homes,
     pub recollection: Option<Arc<dyn Recollection>>,
     pub masks: Masks,
+    /// The ids of all runners; each has its own if there are none.
+    pub ids: Option<Arc<dyn Ids>>,
 }
 
 impl Bench {
@@ -54,6 +56,7 @@ impl Bench {
             homes: Homes::new(),
             recollection: None,
             masks: Masks::default(),
+            ids: None,
         }
     }
 
@@ -86,7 +89,10 @@ impl Bench {
             store: Arc::clone(&self.store),
             attachments: Arc::clone(&self.attachments),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
-            ids: Arc::new(CountingIds::default()) as Arc<dyn Ids>,
+            ids: self
+                .ids
+                .clone()
+                .unwrap_or_else(|| Arc::new(CountingIds::default())),
             limits: self.limits,
             rules: Arc::new(self.rules.clone().in_folder(self.folder.into())),
             recollection: self.recollection.clone(),

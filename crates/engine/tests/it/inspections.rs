@@ -9,6 +9,7 @@ use lango_core::{
     Tool,
 };
 use lango_engine::{Action, Rule, Rules};
+use lango_testkit::ambient::CountingIds;
 use lango_testkit::model::{ScriptedModel, call, delegate_and_finish, say};
 use lango_testkit::tool::CountingTool;
 use serde_json::json;
@@ -173,6 +174,7 @@ async fn an_approval_of_one_content_is_none_of_another() {
     let run = || call("fs_write", json!({ "script": "a.sh" }));
     let replies = || [delegate_and_finish("operator", "run"), run(), say("Done.")];
     let (mut bench, tool) = bench(content("1a"));
+    bench.ids = Some(Arc::new(CountingIds::default()));
     let model = ScriptedModel::replies(replies().into_iter().chain(replies()));
     let mut conversation = bench.runner(model).start(local());
     let asked = waiting(ask(&mut conversation, "1").await);

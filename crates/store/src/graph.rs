@@ -3,6 +3,11 @@
 //! A fact is a subject, a predicate and an object, such as `Ada -wrote-> Notes`. Names are stored once and facts refer to
 //! them by id, so that a million facts are a few small indices.
 
+#![allow(
+    missing_docs,
+    reason = "most fields say what they are; the others have a comment"
+)]
+
 mod forget;
 mod name;
 mod query;
@@ -16,7 +21,7 @@ mod walker;
 pub use name::{Name, NameError};
 pub use rows::GraphRows;
 #[cfg(test)]
-pub(crate) use statements::EVERYDAY;
+pub(crate) use statements::{ALL as STATEMENTS, LOOKUPS};
 pub use walk::{Direction, Step, Traversal, Truncation, Walk, WalkLimits};
 
 use lango_core::{Source, Timestamp};
@@ -27,7 +32,6 @@ pub const MOST_FACTS: usize = 1000;
 /// An end of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entity {
-    /// Its name, as it was first written.
     pub name: Name,
     /// Its type, such as `person`.
     pub kind: Option<Name>,
@@ -44,18 +48,15 @@ impl From<Name> for Entity {
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// Certain.
     pub const FULL: Self = Self(1.0);
 
-    /// Not sure at all.
     pub const NONE: Self = Self(0.0);
 
-    /// Returns nothing unless it is a number from 0 to 1.
+    /// Returns `None` unless it is a number from 0 to 1.
     pub fn new(share: f64) -> Option<Self> {
         (0.0..=1.0).contains(&share).then_some(Self(share))
     }
 
-    /// The number.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -66,15 +67,12 @@ impl Confidence {
 pub struct NewFact {
     /// A type that is given replaces the known one.
     pub subject: Entity,
-    /// Relates the subject to the object.
     pub predicate: Name,
     /// A type that is given replaces the known one.
     pub object: Entity,
     /// Who asserts it.
     pub source: Source,
-    /// How sure the source is.
     pub confidence: Confidence,
-    /// When it is stored.
     pub created: Timestamp,
     /// Since when it holds.
     pub valid_from: Timestamp,
@@ -83,32 +81,25 @@ pub struct NewFact {
 /// A stored fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
-    /// The entity it is about.
     pub subject: Entity,
-    /// Relates the subject to the object.
     pub predicate: Name,
-    /// The other end.
     pub object: Entity,
     /// The best source that asserts it. If that is not trusted, neither are the names.
     pub source: Source,
-    /// How sure the source is.
     pub confidence: Confidence,
     /// When it was first stored.
     pub created: Timestamp,
     /// Since when it holds.
     pub valid_from: Timestamp,
-    /// Until when it held; nothing while it holds.
+    /// Until when it held; `None` while it holds.
     pub valid_to: Option<Timestamp>,
 }
 
 /// The three names of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Triple {
-    /// The entity it is about.
     pub subject: Name,
-    /// Relates the subject to the object.
     pub predicate: Name,
-    /// The other end.
     pub object: Name,
 }
 
@@ -118,7 +109,6 @@ pub struct Triple {
 /// one, then the newer one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RelateOutcome {
-    /// It was not known.
     New(Fact),
     /// It was known, and now has this source.
     Confirmed(Fact),
@@ -129,9 +119,7 @@ pub enum RelateOutcome {
 /// The result of ending a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndOutcome {
-    /// It does not hold any more.
     Ended(Fact),
-    /// No such fact holds.
     NotFound,
     /// A trusted source asserts it, and the caller is not trusted.
     Protected(Fact),
@@ -140,13 +128,10 @@ pub enum EndOutcome {
 /// Selects facts by any of their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FactQuery {
-    /// Any subject if not given.
+    /// `None` selects any.
     pub subject: Option<Name>,
-    /// Any predicate if not given.
     pub predicate: Option<Name>,
-    /// Any object if not given.
     pub object: Option<Name>,
-    /// Whether facts that ended count.
     pub validity: Validity,
     /// How many at most, up to [`MOST_FACTS`].
     pub limit: usize,
@@ -155,7 +140,6 @@ pub struct FactQuery {
 /// Selects facts by whether they hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Validity {
-    /// Facts that hold.
     #[default]
     Current,
     /// Facts that hold, then those that ended.
@@ -165,7 +149,6 @@ pub enum Validity {
 /// Facts that match a query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FactPage {
-    /// In a stable order.
     pub facts: Vec<Fact>,
     /// Whether there are more than the limit.
     pub more: bool,
@@ -174,19 +157,14 @@ pub struct FactPage {
 /// What a name can stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameKind {
-    /// A subject or an object.
     Entity,
-    /// A predicate.
     Predicate,
 }
 
 /// The size of a user's graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GraphSize {
-    /// Facts that hold.
     pub facts: u64,
-    /// Facts that ended.
     pub ended: u64,
-    /// Entities.
     pub entities: u64,
 }

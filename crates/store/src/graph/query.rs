@@ -1,15 +1,10 @@
 //! Looks facts up: by their names, around some entities, and how many there are.
 
-use super::statements::{
-    ALL, BY_ALL, BY_ENDS, BY_OBJECT, BY_OBJECT_AND_PREDICATE, BY_PREDICATE, BY_SUBJECT,
-    BY_SUBJECT_AND_PREDICATE, COUNT_ENTITIES, COUNT_FACTS, EDGES_IN, EDGES_OUT, ENTITIES,
-    ENTITIES_BEFORE, ENTITIES_BY_KEY, ENTITIES_FROM, ENTITY, FACTS, Lookup, PREDICATE,
-    PREDICATES_BEFORE, PREDICATES_FROM, USER,
-};
+use super::statements as sql;
 use super::{
     Confidence, Entity, Fact, FactPage, FactQuery, GraphSize, MOST_FACTS, Name, NameKind, Validity,
 };
-use crate::engine::{Failure, Row, Tx, Value, values};
+use crate::engine::{Failure, Row, Sql, ToValue as _, Tx, Value, values};
 use crate::stored::source;
 use lango_core::{Text, UserId};
 use std::collections::{HashMap, HashSet};
@@ -17,76 +12,47 @@ use std::collections::{HashMap, HashSet};
 /// How many names are looked up at once; further ones are ignored.
 const MOST_NAMES: usize = 256;
 
-/// The facts that match a query.
 pub(super) async fn query(
     tx: &mut Tx<'_>,
     user: &UserId,
     query: &FactQuery,
 ) -> Result<FactPage, Failure> {
+    let Some(user) = user_id(tx, user).await? else {
+        return Ok(FactPage::default());
+    };
+    let (mut given, mut values) = (0, vec![Value::Null]);
+    let names = [
+        (4, &query.subject),
+        (2, &query.predicate),
+        (1, &query.object),
+    ];
+    for (place, name) in names {
+        let Some(name) = name else { continue };
+        let id = match place {
+            2 => predicate_id(tx, user, name).await?,
+            _ => entity_id(tx, user, name).await?,
+        };
+        let Some(id) = id else {
+            return Ok(FactPage::default());
+        };
+        given += place;
+        values.push(Value::Int(id));
+    }
+    if given == 0 {
+        values.push(Value::Int(user));
+    }
     let limit = query.limit.min(MOST_FACTS);
-    let mut ids = matching(tx, user, query, limit + 1).await?;
+    let [current, ended] = sql::LOOKUPS[given];
+    values[0] = Value::Int(limit as i64 + 1);
+    let mut ids = tx.query(current, &values, |row| row.get(0)).await?;
+    if query.validity == Validity::Any && ids.len() <= limit {
+        values[0] = Value::Int((limit + 1 - ids.len()) as i64);
+        ids.extend(tx.query(ended, &values, |row| row.get::<i64>(0)).await?);
+    }
     let more = ids.len() > limit;
     ids.truncate(limit);
     let facts = facts(tx, &ids).await?;
     Ok(FactPage { facts, more })
-}
-
-async fn matching(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    query: &FactQuery,
-    limit: usize,
-) -> Result<Vec<i64>, Failure> {
-    let Some(user) = user_id(tx, user).await? else {
-        return Ok(Vec::new());
-    };
-    let mut bound = Vec::new();
-    let names = [&query.subject, &query.predicate, &query.object];
-    for (place, name) in names.into_iter().enumerate() {
-        let Some(name) = name else { continue };
-        let id = match place {
-            1 => predicate_id(tx, user, name).await?,
-            _ => entity_id(tx, user, name).await?,
-        };
-        let Some(id) = id else {
-            return Ok(Vec::new());
-        };
-        bound.push(id);
-    }
-    let lookup = lookup(names.map(Option::is_some));
-    if bound.is_empty() {
-        bound.push(user);
-    }
-    let mut ids = look_up(tx, lookup.current, &bound, limit).await?;
-    if query.validity == Validity::Any && ids.len() < limit {
-        ids.extend(look_up(tx, lookup.ended, &bound, limit - ids.len()).await?);
-    }
-    Ok(ids)
-}
-
-async fn look_up(
-    tx: &mut Tx<'_>,
-    statement: crate::engine::Sql,
-    bound: &[i64],
-    limit: usize,
-) -> Result<Vec<i64>, Failure> {
-    let values = bound.iter().map(|id| Value::Int(*id));
-    let values: Vec<_> = values.chain([Value::Int(limit as i64)]).collect();
-    tx.query(statement, &values, |row| row.get(0)).await
-}
-
-/// The statements for a query with these of subject, predicate and object.
-fn lookup(given: [bool; 3]) -> Lookup {
-    match given {
-        [true, true, true] => BY_ALL,
-        [true, true, false] => BY_SUBJECT_AND_PREDICATE,
-        [true, false, true] => BY_ENDS,
-        [true, false, false] => BY_SUBJECT,
-        [false, true, true] => BY_OBJECT_AND_PREDICATE,
-        [false, true, false] => BY_PREDICATE,
-        [false, false, true] => BY_OBJECT,
-        [false, false, false] => ALL,
-    }
 }
 
 /// Facts around the entities that have one of the names, a fair share of each.
@@ -101,23 +67,25 @@ pub(super) async fn neighbours(
     };
     let limit = limit.min(MOST_FACTS);
     let keys: Vec<String> = names.iter().take(MOST_NAMES).map(Name::key).collect();
-    let mut seen = HashSet::new();
-    let unique = keys.iter().filter(|key| seen.insert(key.as_str()));
-    let rows: Vec<_> = unique.map(|key| [Value::Text(key)]).collect();
+    let unique: HashSet<&str> = keys.iter().map(String::as_str).collect();
+    let rows: Vec<_> = unique.into_iter().map(|key| [Value::Text(key)]).collect();
+    let id = |row: Row<'_>| Ok((row.get(1)?, row.get(0)?));
     let found = tx
-        .batch(ENTITIES_BY_KEY, values![user], &rows, |row| {
-            Ok((row.get::<String>(1)?, row.get::<i64>(0)?))
-        })
+        .batch(sql::ENTITIES_BY_KEY, values![user], &rows, id)
         .await?;
     let mut ids: HashMap<String, i64> = found.into_iter().collect();
     let entities: Vec<i64> = keys.iter().filter_map(|key| ids.remove(key)).collect();
-    let rows: Vec<_> = entities.iter().map(|id| [Value::Int(*id)]).collect();
     let mut edges: HashMap<i64, [Vec<i64>; 2]> = HashMap::new();
-    for (direction, statement) in [EDGES_OUT, EDGES_IN].into_iter().enumerate() {
-        tx.batch(statement, values![limit, false], &rows, |row| {
-            edges.entry(row.get(0)?).or_default()[direction].push(row.get(1)?);
-            Ok(())
-        })
+    for (direction, statement) in [sql::EDGES_OUT, sql::EDGES_IN].into_iter().enumerate() {
+        tx.batch(
+            statement,
+            values![limit, false],
+            &rows_of(&entities),
+            |row| {
+                edges.entry(row.get(0)?).or_default()[direction].push(row.get(1)?);
+                Ok(())
+            },
+        )
         .await?;
     }
     let around = entities.iter().filter_map(|entity| edges.get(entity));
@@ -144,31 +112,35 @@ pub(super) async fn near(
     let Some(user) = user_id(tx, user).await? else {
         return Ok(Vec::new());
     };
-    let (from, before, key) = match kind {
-        NameKind::Entity => (ENTITIES_FROM, ENTITIES_BEFORE, name.key()),
-        NameKind::Predicate => (PREDICATES_FROM, PREDICATES_BEFORE, name.predicate_key()),
+    let (key, statements) = match kind {
+        NameKind::Entity => (name.key(), [sql::ENTITIES_FROM, sql::ENTITIES_BEFORE]),
+        NameKind::Predicate => (
+            name.predicate_key(),
+            [sql::PREDICATES_FROM, sql::PREDICATES_BEFORE],
+        ),
     };
     let limit = limit.min(MOST_FACTS);
     let values = values![user, key, limit];
-    let name = |row: Row<'_>| Ok(Name::stored(row.get(0)?));
-    let mut near = tx.query(from, values, name).await?;
-    near.extend(tx.query(before, values, name).await?);
+    let mut near = Vec::new();
+    for statement in statements {
+        let name = |row: Row<'_>| Ok(Name::stored(row.get(0)?));
+        near.extend(tx.query(statement, values, name).await?);
+    }
     Ok(near)
 }
 
-/// The size of a user's graph.
 pub(super) async fn size(tx: &mut Tx<'_>, user: &UserId) -> Result<GraphSize, Failure> {
     let Some(user) = user_id(tx, user).await? else {
         return Ok(GraphSize::default());
     };
+    let counts = |row: Row<'_>| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?));
     let facts = tx
-        .query_opt(COUNT_FACTS, values![user], |row| {
-            Ok((row.get::<u64>(0)?, row.get::<u64>(1)?))
-        })
+        .query_opt(sql::COUNT_FACTS, values![user], counts)
         .await?;
     let (all, ended) = facts.unwrap_or_default();
+    let count = |row: Row<'_>| row.get(0);
     let entities = tx
-        .query_opt(COUNT_ENTITIES, values![user], |row| row.get(0))
+        .query_opt(sql::COUNT_ENTITIES, values![user], count)
         .await?;
     Ok(GraphSize {
         facts: all - ended,
@@ -179,31 +151,40 @@ pub(super) async fn size(tx: &mut Tx<'_>, user: &UserId) -> Result<GraphSize, Fa
 
 /// The facts with these ids, in this order.
 pub(super) async fn facts(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Fact>, Failure> {
-    let rows: Vec<_> = ids.iter().map(|id| [Value::Int(*id)]).collect();
-    let found = tx
-        .batch(FACTS, &[], &rows, |row| Ok((row.get(0)?, fact_in(row)?)))
-        .await?;
-    in_order(ids, found)
+    by_ids(tx, sql::FACTS, ids, |row| {
+        Ok(Fact {
+            subject: entity_in(row, 1)?,
+            predicate: Name::stored(row.get(3)?),
+            object: entity_in(row, 4)?,
+            source: source(row, 6)?,
+            // Only numbers from 0 to 1 are ever written.
+            confidence: Confidence::new(row.get(8)?).unwrap_or(Confidence::NONE),
+            created: row.get(9)?,
+            valid_from: row.get(10)?,
+            valid_to: row.get(11)?,
+        })
+    })
+    .await
 }
 
-/// The fact with this id.
 pub(super) async fn fact(tx: &mut Tx<'_>, id: i64) -> Result<Fact, Failure> {
-    let fact = facts(tx, &[id]).await?.pop();
-    fact.ok_or_else(|| Failure::other(format!("fact {id} does not exist")))
+    Ok(facts(tx, &[id]).await?.remove(0))
 }
 
 /// The entities with these ids, in this order.
 pub(super) async fn entities(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Entity>, Failure> {
-    let rows: Vec<_> = ids.iter().map(|id| [Value::Int(*id)]).collect();
-    let found = tx
-        .batch(ENTITIES, &[], &rows, |row| {
-            Ok((row.get(0)?, entity_in(row, 1)?))
-        })
-        .await?;
-    in_order(ids, found)
+    by_ids(tx, sql::ENTITIES, ids, |row| entity_in(row, 1)).await
 }
 
-fn in_order<T>(ids: &[i64], found: Vec<(i64, T)>) -> Result<Vec<T>, Failure> {
+/// Reads one row for each id, in this order. The id is the first column.
+async fn by_ids<T>(
+    tx: &mut Tx<'_>,
+    statement: Sql,
+    ids: &[i64],
+    read: fn(Row<'_>) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let row = |row: Row<'_>| Ok((row.get(0)?, read(row)?));
+    let found = tx.batch(statement, &[], &rows_of(ids), row).await?;
     let mut found: HashMap<i64, T> = found.into_iter().collect();
     let missing = |id: &i64| Failure::other(format!("row {id} of the graph does not exist"));
     let ordered = ids
@@ -212,18 +193,9 @@ fn in_order<T>(ids: &[i64], found: Vec<(i64, T)>) -> Result<Vec<T>, Failure> {
     ordered.collect()
 }
 
-fn fact_in(row: Row<'_>) -> Result<Fact, Failure> {
-    Ok(Fact {
-        subject: entity_in(row, 1)?,
-        predicate: Name::stored(row.get(3)?),
-        object: entity_in(row, 4)?,
-        source: source(row, 6)?,
-        // Only numbers from 0 to 1 are ever written.
-        confidence: Confidence::new(row.get(8)?).unwrap_or(Confidence::NONE),
-        created: row.get(9)?,
-        valid_from: row.get(10)?,
-        valid_to: row.get(11)?,
-    })
+/// Rows of one value each for [`Tx::batch`].
+pub(super) fn rows_of<'a>(ids: impl IntoIterator<Item = &'a i64>) -> Vec<[Value<'a>; 1]> {
+    ids.into_iter().map(|id| [id.to_value()]).collect()
 }
 
 fn entity_in(row: Row<'_>, column: usize) -> Result<Entity, Failure> {
@@ -233,28 +205,28 @@ fn entity_in(row: Row<'_>, column: usize) -> Result<Entity, Failure> {
     })
 }
 
-/// A user's id; nothing if they have no facts.
+/// A user's id; `None` if they have no facts.
 pub(super) async fn user_id(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>, Failure> {
-    tx.query_opt(USER, values![user], |row| row.get(0)).await
+    tx.query_opt(sql::USER, values![user], |row| row.get(0))
+        .await
 }
 
-/// The id of an entity.
 pub(super) async fn entity_id(
     tx: &mut Tx<'_>,
     user: i64,
     name: &Name,
 ) -> Result<Option<i64>, Failure> {
-    tx.query_opt(ENTITY, values![user, name.key()], |row| row.get(0))
+    let key = name.key();
+    tx.query_opt(sql::ENTITY, values![user, key], |row| row.get(0))
         .await
 }
 
-/// The id of a predicate.
 pub(super) async fn predicate_id(
     tx: &mut Tx<'_>,
     user: i64,
     name: &Name,
 ) -> Result<Option<i64>, Failure> {
     let key = name.predicate_key();
-    tx.query_opt(PREDICATE, values![user, key], |row| row.get(0))
+    tx.query_opt(sql::PREDICATE, values![user, key], |row| row.get(0))
         .await
 }

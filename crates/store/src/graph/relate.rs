@@ -1,17 +1,12 @@
 //! Stores facts, and ends one.
 
 use super::query::{entity_id, fact, predicate_id};
-use super::statements::{
-    CURRENT_FACTS, END, ENTITIES_BY_KEY, INSERT_ENTITIES, INSERT_FACTS, INSERT_PREDICATES,
-    INSERT_SOURCES, INSERT_USER, LOCK_USER, PREDICATES_BY_KEY, SET_ASSERTIONS, SET_KINDS,
-    SOURCES_BY_NAME,
-};
-use super::{EndOutcome, NewFact, RelateOutcome, Triple};
-use crate::engine::{Failure, Row, ToValue as _, Tx, Value, values};
+use super::statements as sql;
+use super::{EndOutcome, Entity, Name, NewFact, RelateOutcome, Triple};
+use crate::engine::{Failure, Row, Sql, Tx, Value, bulk_row, values};
 use lango_core::{Timestamp, Trust, UserId};
 use std::borrow::Cow;
-use std::collections::hash_map::{Entry, HashMap};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Attempts to create the row of a user whose graph another replica deletes at the same time.
 const MAX_ATTEMPTS: usize = 8;
@@ -72,13 +67,13 @@ pub(super) async fn end(
     if assertion.is_trusted && by == Trust::Untrusted {
         return Ok(EndOutcome::Protected(fact(tx, id).await?));
     }
-    tx.execute(END, values![id, at]).await?;
+    tx.execute(sql::END, values![id, at]).await?;
     Ok(EndOutcome::Ended(fact(tx, id).await?))
 }
 
-/// Locks a user's row until the end of the transaction and returns its id; nothing if they have no facts.
+/// Locks a user's row until the end of the transaction and returns its id; `None` if they have no facts.
 pub(super) async fn lock_user(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>, Failure> {
-    tx.query_opt(LOCK_USER, values![user], |row| row.get(0))
+    tx.query_opt(sql::LOCK_USER, values![user], |row| row.get(0))
         .await
 }
 
@@ -87,7 +82,7 @@ async fn lock_or_insert_user(tx: &mut Tx<'_>, user: &UserId) -> Result<i64, Fail
         if let Some(id) = lock_user(tx, user).await? {
             return Ok(id);
         }
-        tx.execute(INSERT_USER, values![user]).await?;
+        tx.execute(sql::INSERT_USER, values![user]).await?;
     }
     Err(Failure::other(
         "the user's facts are being deleted; try again",
@@ -128,6 +123,17 @@ struct Current {
     is_changed: bool,
 }
 
+impl Current {
+    fn new(id: i64, assertion: Assertion) -> Self {
+        let is_changed = false;
+        Self {
+            id,
+            assertion,
+            is_changed,
+        }
+    }
+}
+
 /// Stores facts one after the other; returns the id of each and what changed.
 async fn store(
     tx: &mut Tx<'_>,
@@ -145,65 +151,48 @@ async fn store(
             is_trusted: is_trusted(fact),
             confidence: fact.confidence.get(),
         };
-        changes.push(match current.entry(*triple) {
-            Entry::Vacant(entry) => {
-                entry.insert(Current {
-                    id: 0,
-                    assertion,
-                    is_changed: false,
-                });
+        changes.push(match current.get_mut(triple) {
+            None => {
+                current.insert(*triple, Current::new(0, assertion));
                 new.push((triple, fact));
                 Change::New
             }
-            Entry::Occupied(mut entry) => {
-                let current = entry.get_mut();
-                if assertion.replaces(current.assertion) {
-                    current.assertion = assertion;
-                    current.is_changed = true;
-                    Change::Confirmed
-                } else {
-                    Change::None
-                }
+            Some(current) if assertion.replaces(current.assertion) => {
+                current.assertion = assertion;
+                current.is_changed = true;
+                Change::Confirmed
             }
+            Some(_) => Change::None,
         });
     }
     let changed = current
         .values()
         .filter(|fact| fact.is_changed && fact.id != 0);
     let changed: Vec<_> = changed
-        .map(|Current { id, assertion, .. }| {
-            let Assertion {
-                source, confidence, ..
-            } = assertion;
-            [
-                Value::Int(*id),
-                Value::Int(*source),
-                Value::Real(*confidence),
-            ]
-        })
+        .map(|fact| bulk_row![fact.id, fact.assertion.source, fact.assertion.confidence])
         .collect();
-    tx.batch(SET_ASSERTIONS, &[], &changed, |_| Ok(())).await?;
-    let new: Vec<_> = new
-        .into_iter()
-        .map(|(triple, fact)| {
-            let [subject, predicate, object] = triple.map(Value::Int);
-            let Assertion {
-                source, confidence, ..
-            } = current[triple].assertion;
-            let (source, confidence) = (Value::Int(source), Value::Real(confidence));
-            let (created, since) = (fact.created.to_value(), fact.valid_from.to_value());
-            [
-                subject, predicate, object, source, confidence, created, since,
-            ]
-        })
-        .collect();
-    tx.batch(INSERT_FACTS, &[], &new, |row| {
-        if let Some(fact) = current.get_mut(&triple_in(row)?) {
-            fact.id = row.get(0)?;
-        }
-        Ok(())
-    })
-    .await?;
+    tx.batch(sql::SET_ASSERTIONS, &[], &changed, |_| Ok(()))
+        .await?;
+    let new = new.into_iter().map(|(triple, fact)| {
+        let [subject, predicate, object] = triple;
+        let Assertion {
+            source, confidence, ..
+        } = &current[triple].assertion;
+        bulk_row![
+            subject,
+            predicate,
+            object,
+            source,
+            confidence,
+            fact.created,
+            fact.valid_from
+        ]
+    });
+    let new: Vec<_> = new.collect();
+    let id = |row: Row<'_>| Ok((triple_in(row)?, row.get(0)?));
+    for (triple, id) in tx.batch(sql::INSERT_FACTS, &[], &new, id).await? {
+        current.entry(triple).and_modify(|fact| fact.id = id);
+    }
     let changes = triples.iter().zip(changes);
     let changes = changes.map(|(triple, change)| (current[triple].id, change));
     Ok(changes.collect())
@@ -213,24 +202,17 @@ async fn current(
     tx: &mut Tx<'_>,
     triples: &[TripleIds],
 ) -> Result<HashMap<TripleIds, Current>, Failure> {
-    let triples: Vec<_> = triples
-        .iter()
-        .map(|triple| triple.map(Value::Int))
-        .collect();
-    let found = tx
-        .batch(CURRENT_FACTS, &[], &triples, |row| {
-            let fact = Current {
-                id: row.get(0)?,
-                assertion: Assertion {
-                    confidence: row.get(4)?,
-                    is_trusted: row.get(5)?,
-                    source: row.get(6)?,
-                },
-                is_changed: false,
-            };
-            Ok((triple_in(row)?, fact))
-        })
-        .await?;
+    let triples = triples.iter().map(|triple| triple.map(Value::Int));
+    let triples: Vec<_> = triples.collect();
+    let fact = |row: Row<'_>| {
+        let assertion = Assertion {
+            confidence: row.get(4)?,
+            is_trusted: row.get(5)?,
+            source: row.get(6)?,
+        };
+        Ok((triple_in(row)?, Current::new(row.get(0)?, assertion)))
+    };
+    let found = tx.batch(sql::CURRENT_FACTS, &[], &triples, fact).await?;
     Ok(found.into_iter().collect())
 }
 
@@ -239,156 +221,117 @@ fn triple_in(row: Row<'_>) -> Result<TripleIds, Failure> {
 }
 
 /// The ids of each fact's names; inserts names that are not known yet.
-async fn triples(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<Vec<TripleIds>, Failure> {
-    let keys: Vec<_> = facts
-        .iter()
-        .map(|fact| {
-            let (subject, object) = (fact.subject.name.key(), fact.object.name.key());
-            (subject, fact.predicate.predicate_key(), object)
-        })
-        .collect();
-    let (mut entities, mut predicates) = (BTreeMap::new(), BTreeMap::new());
-    for (fact, (subject, predicate, object)) in facts.iter().zip(&keys) {
-        for (entity, key) in [(&fact.subject, subject), (&fact.object, object)] {
-            let known = entities
-                .entry(key.as_str())
-                .or_insert(Named::new(entity.name.as_str()));
-            known.kind = entity.kind.as_ref().map(super::Name::as_str).or(known.kind);
-        }
-        let name = Named::new(fact.predicate.as_str());
-        predicates.entry(predicate.as_str()).or_insert(name);
-    }
-    insert_entities(tx, user, &mut entities).await?;
-    insert_predicates(tx, user, &mut predicates).await?;
-    let ids = keys.iter().map(|(subject, predicate, object)| {
-        let subject = entities[subject.as_str()].id;
-        [
-            subject,
-            predicates[predicate.as_str()].id,
-            entities[object.as_str()].id,
-        ]
-    });
-    Ok(ids.collect())
-}
-
-/// A name in some facts.
-struct Named<'a> {
-    /// As it was first written.
-    name: &'a str,
-    /// The last type that was given.
-    kind: Option<&'a str>,
-    /// 0 until it is known.
-    id: i64,
-}
-
-impl<'a> Named<'a> {
-    fn new(name: &'a str) -> Self {
-        Self {
-            name,
-            kind: None,
-            id: 0,
-        }
-    }
-}
-
-async fn insert_entities<'a>(
+async fn triples<'f>(
     tx: &mut Tx<'_>,
     user: i64,
-    named: &mut BTreeMap<&'a str, Named<'a>>,
-) -> Result<(), Failure> {
-    let keys: Vec<_> = named.keys().map(|key| [Value::Text(key)]).collect();
+    facts: &'f [NewFact],
+) -> Result<Vec<TripleIds>, Failure> {
+    let (mut entities, mut predicates) = (NewNames::new(), NewNames::new());
+    let keys = facts.iter().map(|fact| {
+        let mut entity = |entity: &'f Entity| {
+            let key = entity.name.key();
+            let name = (entity.name.as_str(), None);
+            let known = entities.entry(key.clone()).or_insert(name);
+            known.1 = entity.kind.as_ref().map(Name::as_str).or(known.1);
+            key
+        };
+        let (subject, object) = (entity(&fact.subject), entity(&fact.object));
+        let predicate = fact.predicate.predicate_key();
+        let name = (fact.predicate.as_str(), None);
+        predicates.entry(predicate.clone()).or_insert(name);
+        (subject, predicate, object)
+    });
+    let keys: Vec<_> = keys.collect();
+    let entities = ids(tx, user, &ENTITIES, &entities).await?;
+    let predicates = ids(tx, user, &PREDICATES, &predicates).await?;
+    let triples = keys.iter().map(|(subject, predicate, object)| {
+        [entities[subject], predicates[predicate], entities[object]]
+    });
+    Ok(triples.collect())
+}
+
+/// Names in some facts by key: as each was first written, and the last type that was given.
+type NewNames<'a> = BTreeMap<String, (&'a str, Option<&'a str>)>;
+
+/// Where names are stored.
+struct NameTable {
+    by_key: Sql,
+    insert: Sql,
+    has_kinds: bool,
+}
+
+const ENTITIES: NameTable = NameTable {
+    by_key: sql::ENTITIES_BY_KEY,
+    insert: sql::INSERT_ENTITIES,
+    has_kinds: true,
+};
+
+const PREDICATES: NameTable = NameTable {
+    by_key: sql::PREDICATES_BY_KEY,
+    insert: sql::INSERT_PREDICATES,
+    has_kinds: false,
+};
+
+/// The id of each name by its key; inserts new names, and stores types that differ from the known ones.
+async fn ids(
+    tx: &mut Tx<'_>,
+    user: i64,
+    table: &NameTable,
+    names: &NewNames<'_>,
+) -> Result<HashMap<String, i64>, Failure> {
+    let keys: Vec<_> = names.keys().map(|key| [Value::Text(key)]).collect();
     let mut changed = Vec::new();
-    tx.batch(ENTITIES_BY_KEY, values![user], &keys, |row| {
-        let entity = set_id(named, row)?;
+    let known = |row: Row<'_>| {
+        let (id, key): (i64, String) = (row.get(0)?, row.get(1)?);
         let known: Option<Cow<'_, str>> = row.get(2)?;
-        if let Some((id, Some(kind))) = entity
+        if let Some((_, Some(kind))) = names.get(&key)
             && known.as_deref() != Some(kind)
         {
             changed.push([Value::Int(id), Value::Text(kind)]);
         }
-        Ok(())
-    })
-    .await?;
-    tx.batch(SET_KINDS, &[], &changed, |_| Ok(())).await?;
-    let new = named.iter().filter(|(_, entity)| entity.id == 0);
-    let new: Vec<_> = new
-        .map(|(key, entity)| {
-            let kind = entity.kind.map_or(Value::Null, Value::Text);
-            [Value::Text(key), Value::Text(entity.name), kind]
-        })
-        .collect();
-    tx.batch(INSERT_ENTITIES, values![user], &new, |row| {
-        set_id(named, row)
-    })
-    .await?;
-    Ok(())
-}
-
-async fn insert_predicates<'a>(
-    tx: &mut Tx<'_>,
-    user: i64,
-    named: &mut BTreeMap<&'a str, Named<'a>>,
-) -> Result<(), Failure> {
-    let keys: Vec<_> = named.keys().map(|key| [Value::Text(key)]).collect();
-    tx.batch(PREDICATES_BY_KEY, values![user], &keys, |row| {
-        set_id(named, row)
-    })
-    .await?;
-    let new = named.iter().filter(|(_, predicate)| predicate.id == 0);
-    let new: Vec<_> = new
-        .map(|(key, predicate)| [Value::Text(key), Value::Text(predicate.name)])
-        .collect();
-    tx.batch(INSERT_PREDICATES, values![user], &new, |row| {
-        set_id(named, row)
-    })
-    .await?;
-    Ok(())
-}
-
-/// Takes the id of a name from a row with its id and key; returns it with the type that was given.
-fn set_id<'a>(
-    named: &mut BTreeMap<&'a str, Named<'a>>,
-    row: Row<'_>,
-) -> Result<Option<(i64, Option<&'a str>)>, Failure> {
-    let key: Cow<'_, str> = row.get(1)?;
-    let Some(name) = named.get_mut(key.as_ref()) else {
-        return Ok(None);
+        Ok((key, id))
     };
-    name.id = row.get(0)?;
-    Ok(Some((name.id, name.kind)))
+    let known = tx.batch(table.by_key, values![user], &keys, known).await?;
+    tx.batch(sql::SET_KINDS, &[], &changed, |_| Ok(())).await?;
+    let mut ids: HashMap<String, i64> = known.into_iter().collect();
+    let new = names.iter().filter(|(key, _)| !ids.contains_key(*key));
+    let new = new.map(|(key, (name, kind))| {
+        let mut row = bulk_row![key, name, kind];
+        row.truncate(if table.has_kinds { 3 } else { 2 });
+        row
+    });
+    let new: Vec<_> = new.collect();
+    let inserted = |row: Row<'_>| Ok((row.get(1)?, row.get(0)?));
+    ids.extend(
+        tx.batch(table.insert, values![user], &new, inserted)
+            .await?,
+    );
+    Ok(ids)
 }
 
 /// The id of each fact's source; inserts those that are not known yet.
-async fn sources<'f>(
-    tx: &mut Tx<'_>,
-    user: i64,
-    facts: &'f [NewFact],
-) -> Result<Vec<i64>, Failure> {
-    let wanted = |fact: &'f NewFact| (&*fact.source.name, is_trusted(fact));
-    let named: BTreeSet<_> = facts.iter().map(wanted).collect();
-    let names: BTreeSet<_> = named.iter().map(|(name, _)| *name).collect();
+async fn sources(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<Vec<i64>, Failure> {
+    let source = |fact: &NewFact| (fact.source.name.to_string(), is_trusted(fact));
+    let wanted: BTreeSet<(String, bool)> = facts.iter().map(source).collect();
+    let names: BTreeSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
     let names: Vec<_> = names.into_iter().map(|name| [Value::Text(name)]).collect();
-    let source = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
-    let found = tx
-        .batch(SOURCES_BY_NAME, values![user], &names, source)
+    let stored = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
+    let known = tx
+        .batch(sql::SOURCES_BY_NAME, values![user], &names, stored)
         .await?;
-    let mut ids: HashMap<(String, bool), i64> = found.into_iter().collect();
-    let is_new =
-        |(name, trusted): &&(&str, bool)| !ids.contains_key(&((*name).to_owned(), *trusted));
-    let new: Vec<_> = named
-        .iter()
-        .filter(is_new)
-        .map(|(name, is_trusted)| [Value::Text(name), is_trusted.to_value()])
+    let mut ids: HashMap<(String, bool), i64> = known.into_iter().collect();
+    let new = wanted.iter().filter(|source| !ids.contains_key(*source));
+    let new: Vec<_> = new
+        .map(|(name, trusted)| bulk_row![name, trusted])
         .collect();
     ids.extend(
-        tx.batch(INSERT_SOURCES, values![user], &new, source)
+        tx.batch(sql::INSERT_SOURCES, values![user], &new, stored)
             .await?,
     );
     let missing = || Failure::other("a source was not stored");
-    let ids = facts.iter().map(|fact| {
-        let source = (fact.source.name.to_string(), is_trusted(fact));
-        ids.get(&source).copied().ok_or_else(missing)
-    });
+    let ids = facts
+        .iter()
+        .map(|fact| ids.get(&source(fact)).copied().ok_or_else(missing));
     ids.collect()
 }
 

@@ -3,11 +3,11 @@
 //! The first edges of many entities are fetched at once where a statement costs a round trip. The remaining edges of an entity
 //! are fetched only if most of the first ones do not match. Whole facts are read at the end.
 
-use super::query::{entities, entity_id, facts, predicate_id, user_id};
-use super::statements::{EDGES_IN, EDGES_IN_WITH, EDGES_OUT, EDGES_OUT_WITH};
-use super::walker::{Edge, Quota, WalkResult, Walker};
+use super::query::{entities, entity_id, facts, predicate_id, rows_of, user_id};
+use super::statements as sql;
+use super::walker::{Edge, Walker};
 use super::{Direction, Step, Traversal, Walk};
-use crate::engine::{Failure, Sql, Tx, Value, values};
+use crate::engine::{Failure, Sql, ToValue as _, Tx, bulk_row};
 use lango_core::UserId;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ const FETCHED_TOGETHER: usize = 32;
 /// Edges of an entity that are fetched beyond its quota, because some lead back.
 const SPARE: usize = 32;
 
-/// Walks from the start; returns nothing if there is no such entity.
+/// Walks from the start; returns `None` if there is no such entity.
 pub(super) async fn traverse(
     tx: &mut Tx<'_>,
     user: &UserId,
@@ -32,8 +32,8 @@ pub(super) async fn traverse(
     };
     let predicates = predicates(tx, user, walk).await?;
     let (out, in_) = match predicates {
-        None => (EDGES_OUT, EDGES_IN),
-        Some(_) => (EDGES_OUT_WITH, EDGES_IN_WITH),
+        None => (sql::EDGES_OUT, sql::EDGES_IN),
+        Some(_) => (sql::EDGES_OUT_WITH, sql::EDGES_IN_WITH),
     };
     let statements = match walk.direction {
         Direction::Out => vec![out],
@@ -44,23 +44,25 @@ pub(super) async fn traverse(
         tx,
         has_kinds: !walk.kinds.is_empty(),
         predicates,
-        directions: statements.into_iter().map(Fetched::new).collect(),
+        ahead: vec![HashMap::new(); statements.len()],
+        statements,
     };
     let mut walker = Walker::new(start, walk);
-    'walk: while let Some((entity, depth)) = walker.next() {
-        for direction in 0..edges.directions.len() {
-            let followed = edges
-                .follow(&mut walker, (entity, depth), direction)
-                .await?;
-            if followed.is_break() {
+    'walk: while let Some(entity) = walker.next() {
+        for direction in 0..edges.statements.len() {
+            if edges
+                .follow(&mut walker, entity, direction)
+                .await?
+                .is_break()
+            {
                 break 'walk;
             }
         }
     }
-    read(edges.tx, walker.finish()).await.map(Some)
+    read(edges.tx, walker).await.map(Some)
 }
 
-/// The predicates to follow, sorted; nothing for all of them.
+/// The predicates to follow, sorted; `None` for all of them.
 async fn predicates(tx: &mut Tx<'_>, user: i64, walk: &Walk) -> Result<Option<Vec<i64>>, Failure> {
     if walk.predicates.is_empty() {
         return Ok(None);
@@ -80,26 +82,18 @@ struct Edges<'a, 'c> {
     /// Whether the walk needs the types of far entities.
     has_kinds: bool,
     predicates: Option<Vec<i64>>,
-    directions: Vec<Fetched>,
+    /// One for each direction.
+    statements: Vec<Sql>,
+    /// For each direction the edges that were fetched ahead, by near entity.
+    ahead: Vec<HashMap<i64, Fetched>>,
 }
 
-/// Edges in one direction that were fetched ahead.
+/// The first edges of an entity in one direction.
+#[derive(Clone, Default)]
 struct Fetched {
-    statement: Sql,
-    /// By near entity.
-    edges: HashMap<i64, Vec<Edge>>,
-    /// The limit they were fetched with.
-    limit: usize,
-}
-
-impl Fetched {
-    fn new(statement: Sql) -> Self {
-        Self {
-            statement,
-            edges: HashMap::new(),
-            limit: 0,
-        }
-    }
+    edges: Vec<Edge>,
+    /// Whether there may be more.
+    has_more: bool,
 }
 
 impl Edges<'_, '_> {
@@ -111,48 +105,28 @@ impl Edges<'_, '_> {
         direction: usize,
     ) -> Result<ControlFlow<()>, Failure> {
         let mut quota = walker.quota(entity);
-        let (first, are_all) = self.first(walker, entity, direction, &quota).await?;
-        let taken = first.len();
-        let followed = walker.take_all((entity, depth), &mut quota, first);
-        if are_all || quota.is_spent || followed.is_break() {
+        if !self.ahead[direction].contains_key(&entity) {
+            let most = if self.tx.is_remote() {
+                FETCHED_TOGETHER
+            } else {
+                1
+            };
+            let near = std::iter::once(entity).chain(walker.ahead());
+            let near: Vec<i64> = near.take(most).collect();
+            let limit = (quota.edges + SPARE).min(quota.looks + 1);
+            self.ahead[direction] = self.fetch(&near, direction, limit).await?;
+        }
+        let first = self.ahead[direction].remove(&entity).unwrap_or_default();
+        let taken = first.edges.len();
+        let followed = walker.take_all((entity, depth), &mut quota, first.edges);
+        if !first.has_more || quota.is_spent || followed.is_break() {
             return Ok(followed);
         }
         let limit = taken + quota.looks + 1;
         let mut rest = self.fetch(&[entity], direction, limit).await?;
-        let rest = rest.remove(&entity).unwrap_or_default();
+        let rest = rest.remove(&entity).unwrap_or_default().edges;
         let rest = rest.into_iter().skip(taken);
         Ok(walker.take_all((entity, depth), &mut quota, rest))
-    }
-
-    /// The first edges of an entity, and whether those are all.
-    async fn first(
-        &mut self,
-        walker: &Walker,
-        entity: i64,
-        direction: usize,
-        quota: &Quota,
-    ) -> Result<(Vec<Edge>, bool), Failure> {
-        let limit = (quota.edges + SPARE).min(quota.looks + 1);
-        if !self.tx.is_remote() {
-            let mut fetched = self.fetch(&[entity], direction, limit).await?;
-            let first = fetched.remove(&entity).unwrap_or_default();
-            let are_all = first.len() < limit;
-            return Ok((first, are_all));
-        }
-        if !self.directions[direction].edges.contains_key(&entity) {
-            let others = walker.ahead().take(FETCHED_TOGETHER - 1);
-            let together: Vec<i64> = std::iter::once(entity).chain(others).collect();
-            let mut edges = self.fetch(&together, direction, limit).await?;
-            for entity in together {
-                edges.entry(entity).or_default();
-            }
-            self.directions[direction].edges = edges;
-            self.directions[direction].limit = limit;
-        }
-        let fetched = &mut self.directions[direction];
-        let first = fetched.edges.remove(&entity).unwrap_or_default();
-        let are_all = first.len() < fetched.limit;
-        Ok((first, are_all))
     }
 
     /// Up to so many edges of each entity, in the order in which they are followed.
@@ -161,43 +135,40 @@ impl Edges<'_, '_> {
         near: &[i64],
         direction: usize,
         limit: usize,
-    ) -> Result<HashMap<i64, Vec<Edge>>, Failure> {
-        let statement = self.directions[direction].statement;
-        let near: Vec<_> = near.iter().map(|entity| [Value::Int(*entity)]).collect();
-        let shared = values![limit, self.has_kinds, self.predicates];
-        let shared = match self.predicates {
-            None => &shared[..2],
-            Some(_) => shared,
-        };
-        let mut edges: HashMap<i64, Vec<Edge>> = HashMap::new();
+    ) -> Result<HashMap<i64, Fetched>, Failure> {
+        let mut shared = bulk_row![limit, self.has_kinds];
+        shared.extend(self.predicates.iter().map(|ids| ids.to_value()));
+        let unknown = near.iter().map(|entity| (*entity, Fetched::default()));
+        let mut fetched: HashMap<i64, Fetched> = unknown.collect();
+        let statement = self.statements[direction];
         self.tx
-            .batch(statement, shared, &near, |row| {
+            .batch(statement, &shared, &rows_of(near), |row| {
                 let edge = Edge {
                     fact: row.get(1)?,
                     far: row.get(2)?,
                     kind: row.get(3)?,
                 };
-                edges.entry(row.get(0)?).or_default().push(edge);
+                let of_entity = fetched.entry(row.get(0)?).or_default();
+                of_entity.edges.push(edge);
+                of_entity.has_more = of_entity.edges.len() >= limit;
                 Ok(())
             })
             .await?;
-        Ok(edges)
+        Ok(fetched)
     }
 }
 
 /// Reads the facts of a walk.
-async fn read(tx: &mut Tx<'_>, walked: WalkResult) -> Result<Traversal, Failure> {
+async fn read(tx: &mut Tx<'_>, walked: Walker) -> Result<Traversal, Failure> {
     let ids: Vec<i64> = walked.found.iter().map(|(_, id)| *id).collect();
     let facts = facts(tx, &ids).await?;
     let depths = walked.found.iter().map(|(depth, _)| *depth);
     let steps = depths.zip(facts).map(|(depth, fact)| Step { depth, fact });
     let mut truncation = walked.truncation;
-    for hub in entities(tx, &walked.hubs).await? {
-        truncation.hubs.push(hub.name);
-    }
-    let start = entities(tx, &[walked.start]).await?.pop();
+    let hubs = entities(tx, &walked.hubs).await?;
+    truncation.hubs = hubs.into_iter().map(|hub| hub.name).collect();
     Ok(Traversal {
-        start: start.ok_or_else(|| Failure::other("the start of a walk does not exist"))?,
+        start: entities(tx, &[walked.start]).await?.remove(0),
         steps: steps.collect(),
         truncation,
     })

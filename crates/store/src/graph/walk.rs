@@ -5,15 +5,12 @@ use super::{Entity, Fact, MOST_FACTS, Name};
 /// A walk from one entity to those around it, the nearest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Walk {
-    /// Where it starts.
     pub start: Name,
-    /// Which way facts are followed.
     pub direction: Direction,
     /// Only facts with one of these predicates are followed; all if there are none.
     pub predicates: Vec<Name>,
     /// Only facts that lead to an entity of one of these types are followed; all if there are none.
     pub kinds: Vec<Name>,
-    /// How far it goes.
     pub limits: WalkLimits,
 }
 
@@ -24,7 +21,6 @@ pub enum Direction {
     Out,
     /// From object to subject.
     In,
-    /// Both ways.
     #[default]
     Both,
 }
@@ -74,11 +70,9 @@ impl Default for WalkLimits {
 /// The result of a walk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traversal {
-    /// Where it started.
     pub start: Entity,
     /// The facts on the way, each once, the nearest first, in a stable order.
     pub steps: Vec<Step>,
-    /// What was left out.
     pub truncation: Truncation,
 }
 
@@ -87,7 +81,6 @@ pub struct Traversal {
 pub struct Step {
     /// How far from the start it leads: 1 for the facts of the start itself.
     pub depth: usize,
-    /// The fact.
     pub fact: Fact,
 }
 

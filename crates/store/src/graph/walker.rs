@@ -18,9 +18,9 @@ const MOST_LOOKED_AT: usize = 20_000;
 pub(super) struct Walker {
     kinds: HashSet<String>,
     limits: WalkLimits,
-    start: i64,
-    /// Facts with their depth.
-    found: Vec<(usize, i64)>,
+    pub start: i64,
+    /// Facts with their depth, in the order of the walk.
+    pub found: Vec<(usize, i64)>,
     /// The same facts.
     seen: HashSet<i64>,
     /// Entities that were or will be followed.
@@ -29,29 +29,21 @@ pub(super) struct Walker {
     queue: VecDeque<(i64, usize)>,
     /// Whether an entity has one of the wanted types.
     matching: HashMap<i64, bool>,
-    hubs: Vec<i64>,
+    /// Entities with more edges than were taken.
+    pub hubs: Vec<i64>,
     looked_at: usize,
-    truncation: Truncation,
+    /// Without the names of the hubs.
+    pub truncation: Truncation,
 }
 
 /// A fact that leads on from an entity.
+#[derive(Clone)]
 pub(super) struct Edge {
     pub fact: i64,
     /// The entity at its other end.
     pub far: i64,
     /// The type of that, if types matter.
     pub kind: Option<Text>,
-}
-
-/// The result of a walk, in ids.
-pub(super) struct WalkResult {
-    pub start: i64,
-    /// Facts with their depth, in the order of the walk.
-    pub found: Vec<(usize, i64)>,
-    /// Entities with more edges than were taken.
-    pub hubs: Vec<i64>,
-    /// Without the names of the hubs.
-    pub truncation: Truncation,
 }
 
 impl Walker {
@@ -165,15 +157,6 @@ impl Walker {
             .matching
             .entry(edge.far)
             .or_insert_with(|| edge.kind.as_ref().is_some_and(is_wanted))
-    }
-
-    pub(super) fn finish(self) -> WalkResult {
-        WalkResult {
-            start: self.start,
-            found: self.found,
-            hubs: self.hubs,
-            truncation: self.truncation,
-        }
     }
 }
 

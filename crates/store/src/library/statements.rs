@@ -1,16 +1,6 @@
 //! The everyday SQL of the library. Each statement finds its rows by a key.
 
-use crate::engine::{Sql, sql};
-
-/// Defines statements, and the list of all of them.
-macro_rules! statements {
-    ($($(#[$doc:meta])* $name:ident: $text:expr;)*) => {
-        $($(#[$doc])* pub(super) const $name: Sql = sql!($text);)*
-
-        #[cfg(test)]
-        pub(crate) const ALL: &[Sql] = &[$($name),*];
-    };
-}
+use crate::engine::{Sql, sql, statements};
 
 /// A condition that a column is in an array.
 macro_rules! any {

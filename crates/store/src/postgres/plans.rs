@@ -99,7 +99,13 @@ fn scanned(plan: &str) -> Option<&str> {
 #[tokio::test]
 async fn no_everyday_statement_of_knowledge_reads_a_table_from_end_to_end() {
     let (_store, client) = filled().await;
-    let all = [graph::EVERYDAY, library::STATEMENTS, agent_memory::EVERYDAY];
+    let lookups = graph::LOOKUPS.as_flattened();
+    let all = [
+        graph::STATEMENTS,
+        lookups,
+        library::STATEMENTS,
+        agent_memory::EVERYDAY,
+    ];
     let all = all
         .into_iter()
         .flatten()

@@ -103,11 +103,9 @@ pub enum VectorSearch {
     },
 }
 
-/// A stored document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentRow {
     pub id: i64,
-    /// The name of its collection.
     pub collection: Text,
     /// The only session that sees it; `None` if all do.
     pub session: Option<SessionId>,
@@ -118,7 +116,6 @@ pub struct DocumentRow {
     pub added: Timestamp,
     /// Whether all parts of it were written.
     pub is_complete: bool,
-    /// The number of its chunks.
     pub chunks: u64,
 }
 
@@ -127,10 +124,8 @@ pub struct DocumentRow {
 pub struct SearchHit {
     pub id: i64,
     pub document: i64,
-    /// The name of its collection.
     pub collection: Text,
     pub source: Source,
-    /// The title of its document.
     pub title: Text,
     /// The headings above it.
     pub heading: Text,
@@ -154,7 +149,6 @@ pub struct KnowledgeRow {
     pub saved: Timestamp,
 }
 
-/// An error and its fix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearningRow {
     /// The situation in which it applies.

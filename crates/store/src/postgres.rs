@@ -44,9 +44,8 @@ pub struct PostgresOptions {
     pub connections: usize,
     /// What it is opened for.
     pub open_mode: OpenMode,
-    /// The number of vectors that are not in memory and that a search scans at most, where pgvector's index can be used
-    /// instead; 64 times as many if nothing has changed since the last search, because they stay in memory.
-    pub max_scanned_vectors: u64,
+    /// The number of vectors from which on pgvector's index is created, where the database has pgvector.
+    pub min_indexed_vectors: u64,
 }
 
 impl Default for PostgresOptions {
@@ -55,7 +54,7 @@ impl Default for PostgresOptions {
             lease: Duration::from_secs(15),
             connections: 8,
             open_mode: OpenMode::Normal,
-            max_scanned_vectors: 20_000,
+            min_indexed_vectors: 20_000,
         }
     }
 }
@@ -86,8 +85,8 @@ impl PostgresEngine {
         self.database.open().await
     }
 
-    pub(crate) fn max_scanned_vectors(&self) -> u64 {
-        self.database.max_scanned_vectors
+    pub(crate) fn min_indexed_vectors(&self) -> u64 {
+        self.database.min_indexed_vectors
     }
 
     /// Creates the index of vectors; see [`pgvector`].

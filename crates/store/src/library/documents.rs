@@ -7,10 +7,10 @@ use super::fold::fold;
 use super::statements as sql;
 use super::vectors::{self, COLLECTION_SHIFT};
 use super::{
-    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, NewChunk, Removal,
-    SearchHit, VectorOutcome,
+    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, NewChunk, NewDocument,
+    Removal, SearchHit,
 };
-use crate::engine::{Failure, Row, Sql, Tx, bulk_row, sql, values};
+use crate::engine::{Failure, Row, Sql, Tx, Value, bulk_row, sql, stored, values};
 use lango_core::{EmbeddingMaker, SessionId, Source, Text, Trust, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -64,21 +64,6 @@ pub(super) async fn lock(tx: &mut Tx<'_>, collections: BTreeSet<i64>) -> Result<
     Ok(())
 }
 
-/// Writes parts of documents.
-pub(super) async fn write(
-    tx: &mut Tx<'_>,
-    parts: &[DocumentPart],
-    maker: Option<&EmbeddingMaker>,
-) -> Result<VectorOutcome<()>, Failure> {
-    if let Some(other) = other_maker(tx, parts, maker).await? {
-        return Ok(VectorOutcome::OtherMaker(other));
-    }
-    let collections = parts.iter().map(|part| part.document.collection.0);
-    lock(tx, collections.collect()).await?;
-    write_locked(tx, parts).await?;
-    Ok(VectorOutcome::Done(()))
-}
-
 /// Returns the model of the stored vectors, if the parts have vectors of another.
 pub(super) async fn other_maker(
     tx: &mut Tx<'_>,
@@ -118,19 +103,23 @@ pub(super) async fn write_locked(
 async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<(), Failure> {
     let new = parts.iter().filter(|part| part.before == 0);
     let new: Vec<_> = new.map(|part| &*part.document).collect();
-    let names: BTreeSet<_> = new
-        .iter()
-        .map(|new| (new.collection, &new.source.name))
-        .collect();
+    let names: BTreeSet<_> = new.iter().map(|new| name_of(new)).collect();
     let rows = new.iter().map(|new| {
+        let NewDocument {
+            collection,
+            source,
+            title,
+            ..
+        } = new;
+        let (trust, hash) = (trust_word(source.trust), &new.hash[..]);
         bulk_row![
-            new.collection.0,
-            new.source.name,
-            trust_word(new.source.trust),
-            new.title,
-            new.hash.as_slice(),
+            collection.0,
+            source.name,
+            trust,
+            title,
+            hash,
             new.size,
-            new.added,
+            new.added
         ]
     });
     let rows: Vec<_> = rows.collect();
@@ -143,23 +132,20 @@ async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<(),
     Ok(())
 }
 
+/// A document is unique by its collection and its name.
+fn name_of(document: &NewDocument) -> (i64, Text) {
+    (document.collection.0, document.source.name.clone())
+}
+
 /// Looks up the document of each part.
 async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i64>, Failure> {
-    let name = |part: &DocumentPart| {
-        (
-            part.document.collection.0,
-            part.document.source.name.clone(),
-        )
-    };
-    let rows = parts.iter().map(|part| &part.document);
-    let rows: Vec<_> = rows
-        .map(|document| bulk_row![document.collection.0, document.source.name])
-        .collect();
+    let names: Vec<_> = parts.iter().map(|part| name_of(&part.document)).collect();
+    let rows: Vec<_> = names.iter().map(|(of, name)| bulk_row![of, name]).collect();
     let key = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
     let keys = tx.batch(sql::DOCUMENT_KEY, &[], &rows, key).await?;
     let keys: HashMap<(i64, Text), i64> = keys.into_iter().collect();
     let missing = || Failure::other("a document was removed while it was written");
-    let keys = parts.iter().map(|part| keys.get(&name(part)).copied());
+    let keys = names.iter().map(|name| keys.get(name).copied());
     keys.map(|key| key.ok_or_else(missing)).collect()
 }
 
@@ -195,16 +181,10 @@ async fn insert_chunks(
     documents: &[i64],
     keys: &[i64],
 ) -> Result<(), Failure> {
-    let chunks = parts.iter().zip(documents).flat_map(|(part, document)| {
-        let ordinals = part.before..;
-        let chunk = move |(chunk, ordinal)| (*document, ordinal, chunk);
-        part.chunks.iter().zip(ordinals).map(chunk)
-    });
-    let chunks: Vec<(i64, u64, &NewChunk)> = chunks.collect();
-    let rows = keys
-        .iter()
-        .zip(&chunks)
-        .map(|(key, (document, ordinal, chunk))| {
+    let (mut rows, mut texts) = (Vec::new(), Vec::new());
+    let mut keys_left = keys.iter();
+    for (part, document) in parts.iter().zip(documents) {
+        for ((chunk, ordinal), key) in part.chunks.iter().zip(part.before..).zip(&mut keys_left) {
             let NewChunk {
                 position,
                 words,
@@ -212,12 +192,18 @@ async fn insert_chunks(
                 text,
                 ..
             } = chunk;
-            bulk_row![key, document, ordinal, position, words, heading, text]
-        });
-    let rows: Vec<_> = rows.collect();
+            let mut row = bulk_row![key, document];
+            row.push(Value::Int(stored(ordinal)?));
+            row.extend(bulk_row![position, words, heading, text]);
+            rows.push(row);
+            texts.push((heading, text));
+        }
+    }
     tx.batch(sql::INSERT_CHUNK, &[], &rows, |_| Ok(())).await?;
-    let text = |(_, _, chunk): &(i64, u64, &NewChunk)| format!("{}\n{}", chunk.heading, chunk.text);
-    index_words(tx, keys, chunks.iter().map(text)).await
+    let texts = texts
+        .iter()
+        .map(|(heading, text)| format!("{heading}\n{text}"));
+    index_words(tx, keys, texts).await
 }
 
 /// Indexes the words of chunks with these keys and texts in PostgreSQL. Triggers of SQLite do that.
@@ -247,8 +233,8 @@ pub(crate) async fn remove_document(
     user: &UserId,
     document: i64,
 ) -> Result<(), Failure> {
-    remove_portion(tx, user, document, Removal::Wiped).await?;
-    Ok(())
+    let removed = remove_portion(tx, user, document, Removal::Wiped).await;
+    removed.map(|_| ())
 }
 
 /// Removes a portion of a user's document, and the document itself with the last of them.
@@ -294,14 +280,13 @@ pub(super) async fn remove_chunks(
     let (fewer, words) = (-(keys.len() as i64), -words);
     tx.execute(sql::ADD_CHUNK_COUNTS, values![collection, fewer, words])
         .await?;
-    let is_complete = keys.len() < limit;
+    let (chunks, is_complete) = (keys.len() as u64, keys.len() < limit);
     if is_complete {
         let values = values![user, document];
         tx.execute(sql::DELETE_KNOWLEDGE, values).await?;
         tx.execute(sql::DELETE_LEARNING, values).await?;
         tx.execute(sql::DELETE_DOCUMENT, values![document]).await?;
     }
-    let chunks = keys.len() as u64;
     Ok(Some(Removed {
         chunks,
         is_complete,

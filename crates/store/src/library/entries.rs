@@ -15,13 +15,6 @@ use std::slice::from_ref;
 /// More chunks than an entry can have.
 const ALL_CHUNKS: usize = 10_000;
 
-struct Newest {
-    version: u64,
-    /// Whether it says the same as the entry to save.
-    is_same: bool,
-    document: Option<i64>,
-}
-
 /// Saves a new version unless the newest says the same.
 pub(super) async fn save_knowledge(
     tx: &mut Tx<'_>,
@@ -39,29 +32,23 @@ pub(super) async fn save_knowledge(
     lock(tx, BTreeSet::from([part.document.collection.0])).await?;
     let newest = |row: Row<'_>| {
         let is = |column, text: &str| Ok::<_, Failure>(row.get::<Cow<'_, str>>(column)? == text);
-        Ok(Newest {
-            version: row.get(0)?,
-            is_same: is(1, &entry.category)? && is(2, &entry.content)? && is(3, &tags)?,
-            document: row.get(4)?,
-        })
+        let is_same = is(1, &entry.category)? && is(2, &entry.content)? && is(3, &tags)?;
+        Ok((row.get::<u64>(0)?, is_same, row.get(4)?))
     };
-    let newest = tx
-        .query_opt(sql::NEWEST_KNOWLEDGE, values![user, entry.key], newest)
-        .await?;
-    if let Some(newest) = newest.as_ref().filter(|newest| newest.is_same) {
-        return Ok(VectorOutcome::Done((newest.version, false)));
+    let key = values![user, entry.key];
+    let newest = tx.query_opt(sql::NEWEST_KNOWLEDGE, key, newest).await?;
+    if let Some((newest, true, _)) = newest {
+        return Ok(VectorOutcome::Done((newest, false)));
     }
     if let Some(other) = other {
         return Ok(VectorOutcome::OtherMaker(other));
     }
-    let version = newest.as_ref().map_or(1, |newest| newest.version + 1);
-    if let Some(Newest {
-        version, document, ..
-    }) = newest
-    {
-        tx.execute(sql::OUTDATE_KNOWLEDGE, values![user, entry.key, version])
-            .await?;
+    let mut version = 1;
+    if let Some((newest, _, document)) = newest {
+        let values = values![user, entry.key, newest];
+        tx.execute(sql::OUTDATE_KNOWLEDGE, values).await?;
         remove_old(tx, user, document).await?;
+        version = newest + 1;
     }
     let document = write_document(tx, part).await?;
     let trust = trust_word(entry.source.trust);
@@ -142,20 +129,6 @@ pub(super) async fn knowledge(
     Ok(in_order(documents, entries))
 }
 
-pub(super) async fn versions(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    key: &str,
-    limit: usize,
-) -> Result<Vec<KnowledgeRow>, Failure> {
-    tx.query(
-        sql::KNOWLEDGE_VERSIONS,
-        values![user, key, limit],
-        knowledge_in,
-    )
-    .await
-}
-
 pub(super) async fn learnings(
     tx: &mut Tx<'_>,
     user: &UserId,
@@ -179,7 +152,7 @@ pub(super) async fn learnings(
     Ok(in_order(documents, learnings))
 }
 
-fn knowledge_in(row: Row<'_>) -> Result<KnowledgeRow, Failure> {
+pub(super) fn knowledge_in(row: Row<'_>) -> Result<KnowledgeRow, Failure> {
     Ok(KnowledgeRow {
         key: row.get(0)?,
         version: row.get(1)?,

@@ -1,6 +1,6 @@
 //! The nearest vectors: a coarse scan that counts differing signs, then exact cosines of the best. Scanned signs stay in memory.
 //!
-//! In PostgreSQL, pgvector's index replaces the scan where many signs would have to be read first.
+//! In PostgreSQL, pgvector's index replaces the scan where it exists.
 
 use super::VectorOutcome;
 use super::statements as sql;
@@ -10,7 +10,7 @@ use crate::postgres::pgvector;
 use lango_core::EmbeddingMaker;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The number of chunks whose cosines are computed, at least.
 const MIN_CANDIDATES: usize = 384;
@@ -18,17 +18,8 @@ const MIN_CANDIDATES: usize = 384;
 /// The size of the cache, in bytes.
 const MAX_CACHED: usize = 64 * 1024 * 1024;
 
-/// How many times as many signs are read where nothing changed since the last search: the next one is likely to find them in
-/// memory, where a scan is faster than an index. So many of 256 dimensions nearly fill the cache.
-const REUSE: u64 = 64;
-
-/// The number of collections whose last search is remembered.
-const MAX_SEARCHED: usize = 10_000;
-
 pub(crate) struct NearestQuery {
     pub cache: Arc<BitsCache>,
-    /// The number of vectors whose signs are read at most, where an index can be used instead.
-    pub max_scanned: u64,
     pub collections: Vec<i64>,
     pub maker: EmbeddingMaker,
     pub vector: Vec<f32>,
@@ -48,11 +39,12 @@ pub(super) async fn search(
     tx: &mut Tx<'_>,
     query: &NearestQuery,
 ) -> Result<VectorOutcome<Vec<(i64, f64)>>, Failure> {
-    let mut stored = None;
+    let (mut stored, mut is_indexed) = (None, false);
     let generation = |row: Row<'_>| {
         if row.get::<Option<Cow<'_, str>>>(3)?.is_some() {
             stored = Some(vectors::maker_in(row, 3)?);
         }
+        is_indexed = row.get(4)?;
         Ok(Generation {
             collection: row.get(0)?,
             generation: row.get(1)?,
@@ -69,19 +61,9 @@ pub(super) async fn search(
         Some(stored) if stored != query.maker => return Ok(VectorOutcome::OtherMaker(stored)),
         Some(_) => {}
     }
-    let is_read = |of: &&Generation| query.cache.get(of.collection, of.generation).is_some();
-    let (mut unread, mut max_scanned) = (0, query.max_scanned.saturating_mul(REUSE));
-    for of in collections.iter().filter(|of| !is_read(of)) {
-        unread += u64::try_from(of.vectors).unwrap_or(0);
-        if query.cache.is_first_search(of.collection, of.generation) {
-            max_scanned = query.max_scanned;
-        }
-    }
-    if unread > max_scanned {
-        let vectors = collections.iter().map(|of| of.vectors).sum();
-        if let Some(nearest) = pgvector::nearest(tx, query, vectors).await? {
-            return Ok(VectorOutcome::Done(nearest));
-        }
+    let vectors = collections.iter().map(|of| of.vectors).sum();
+    if is_indexed && let Some(nearest) = pgvector::nearest(tx, query, vectors).await? {
+        return Ok(VectorOutcome::Done(nearest));
     }
     Ok(VectorOutcome::Done(scan(tx, query, &collections).await?))
 }
@@ -91,10 +73,10 @@ async fn scan(
     query: &NearestQuery,
     collections: &[Generation],
 ) -> Result<Vec<(i64, f64)>, Failure> {
-    let signs = Signs::of(&query.vector);
+    let signs: Vec<u64> = words_of(&bits_of(&query.vector)).collect();
     let mut all = Vec::with_capacity(collections.len());
     for collection in collections {
-        all.push(read_bits(tx, &query.cache, collection, &signs).await?);
+        all.push(read_bits(tx, &query.cache, collection, signs.len()).await?);
     }
     let candidates = MIN_CANDIDATES.max(query.limit);
     let near = tx.compute(move || {
@@ -113,13 +95,18 @@ async fn read_bits(
     tx: &mut Tx<'_>,
     cache: &BitsCache,
     of: &Generation,
-    like: &Signs,
+    width: usize,
 ) -> Result<Arc<Bits>, Failure> {
-    if let Some(bits) = cache.get(of.collection, of.generation) {
+    if let Some(bits) = cache.get(of) {
         return Ok(bits);
     }
     let (first, end) = blocks_of(of.collection);
-    let mut bits = Bits::like(like, of.vectors);
+    let vectors = usize::try_from(of.vectors).unwrap_or(0);
+    let mut bits = Bits {
+        keys: Vec::with_capacity(vectors),
+        words: Vec::with_capacity(vectors * width),
+        width,
+    };
     let add = |row: Row<'_>| {
         bits.add(row.get(0)?, row.get(1)?, row.get(2)?);
         Ok(())
@@ -127,50 +114,31 @@ async fn read_bits(
     tx.query(sql::BLOCKS_IN_RANGE, values![first, end], add)
         .await?;
     let bits = Arc::new(bits);
-    cache.insert(of.collection, of.generation, &bits);
+    cache.insert(of, &bits);
     Ok(bits)
 }
 
 /// The signs of collections that were scanned, each with its generation: reading them takes longer than comparing them.
 #[derive(Default)]
-pub(crate) struct BitsCache {
-    cached: Mutex<Cached>,
-    /// The generations of collections that were searched without their signs.
-    searched: Mutex<HashMap<i64, i64>>,
-}
-
-type Cached = HashMap<i64, (i64, Arc<Bits>)>;
+pub(crate) struct BitsCache(Mutex<HashMap<i64, (i64, Arc<Bits>)>>);
 
 impl BitsCache {
-    fn get(&self, collection: i64, generation: i64) -> Option<Arc<Bits>> {
-        let cached = self.lock();
-        let (cached, bits) = cached.get(&collection)?;
-        (*cached == generation).then(|| Arc::clone(bits))
+    fn get(&self, of: &Generation) -> Option<Arc<Bits>> {
+        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (generation, bits) = cached.get(&of.collection)?;
+        (*generation == of.generation).then(|| Arc::clone(bits))
     }
 
-    fn insert(&self, collection: i64, generation: i64, bits: &Arc<Bits>) {
-        let mut cached = self.lock();
-        cached.remove(&collection);
+    fn insert(&self, of: &Generation, bits: &Arc<Bits>) {
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cached.remove(&of.collection);
         let others: usize = cached.values().map(|(_, bits)| bits.size()).sum();
         if others + bits.size() > MAX_CACHED {
             cached.clear();
         }
         if bits.size() <= MAX_CACHED {
-            cached.insert(collection, (generation, Arc::clone(bits)));
+            cached.insert(of.collection, (of.generation, Arc::clone(bits)));
         }
-    }
-
-    /// Whether a collection is searched for the first time at this generation.
-    fn is_first_search(&self, collection: i64, generation: i64) -> bool {
-        let mut searched = self.searched.lock().unwrap_or_else(PoisonError::into_inner);
-        if searched.len() >= MAX_SEARCHED {
-            searched.clear();
-        }
-        searched.insert(collection, generation) != Some(generation)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Cached> {
-        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -182,17 +150,6 @@ struct Bits {
 }
 
 impl Bits {
-    /// Is empty, with room for so many vectors of the same length.
-    fn like(wanted: &Signs, vectors: i64) -> Self {
-        let vectors = usize::try_from(vectors).unwrap_or(0);
-        let width = wanted.0.len();
-        Self {
-            keys: Vec::with_capacity(vectors),
-            words: Vec::with_capacity(vectors * width),
-            width,
-        }
-    }
-
     /// Adds a stored block.
     fn add(&mut self, block: i64, present: &[u8], bits: &[u8]) {
         let first = block * BLOCK_CHUNKS as i64;
@@ -210,34 +167,25 @@ impl Bits {
     }
 }
 
-/// The signs of the query.
-struct Signs(Vec<u64>);
-
-impl Signs {
-    fn of(vector: &[f32]) -> Self {
-        Self(words_of(&bits_of(vector)).collect())
-    }
-}
-
 /// The number of differing signs of every chunk.
 struct Scan {
-    wanted: Signs,
+    wanted: Vec<u64>,
     distances: Vec<(u32, i64)>,
     /// The number of chunks at each distance.
     counts: Vec<usize>,
 }
 
 impl Scan {
-    fn new(wanted: Signs) -> Self {
+    fn new(wanted: Vec<u64>) -> Self {
         Self {
             distances: Vec::new(),
-            counts: vec![0; wanted.0.len() * 64 + 1],
+            counts: vec![0; wanted.len() * 64 + 1],
             wanted,
         }
     }
 
     fn add(&mut self, bits: &Bits) {
-        let wanted = &self.wanted.0;
+        let wanted = &self.wanted;
         if bits.width != wanted.len() || wanted.is_empty() {
             // The vectors of another model, which was replaced just now.
             return;

@@ -4,13 +4,14 @@
 //! what they look for, except that a scan for vectors reads one bit per number of all vectors in its collections.
 
 use super::nearest::NearestQuery;
+use super::statements as sql;
 use super::{
     CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, KnowledgeRow,
     LearningRow, QueryWord, Ranking, Removal, SearchHit, VectorOutcome, VectorSearch, documents,
     entries, lexical, nearest, vectors,
 };
 use crate::database::Answer;
-use crate::engine::Engine;
+use crate::engine::{Engine, Row, values};
 use crate::postgres::pgvector;
 use crate::store::Store;
 use lango_core::{EmbeddingMaker, SessionId, UserId};
@@ -179,7 +180,15 @@ impl LibraryRows for Store {
         maker: Option<EmbeddingMaker>,
     ) -> Answer<'_, VectorOutcome<()>> {
         self.engine.write((parts, maker), |tx, (parts, maker)| {
-            Box::pin(documents::write(tx, parts, maker.as_ref()))
+            Box::pin(async move {
+                if let Some(other) = documents::other_maker(tx, parts, maker.as_ref()).await? {
+                    return Ok(VectorOutcome::OtherMaker(other));
+                }
+                let collections = parts.iter().map(|part| part.document.collection.0);
+                documents::lock(tx, collections.collect()).await?;
+                documents::write_locked(tx, parts).await?;
+                Ok(VectorOutcome::Done(()))
+            })
         })
     }
 
@@ -214,7 +223,11 @@ impl LibraryRows for Store {
 
     fn without_vectors(&self, after: i64, most: usize) -> Answer<'_, Vec<(i64, String, String)>> {
         self.engine.read((after, most), |tx, (after, most)| {
-            Box::pin(vectors::missing(tx, *after, *most))
+            Box::pin(async move {
+                let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+                let values = values![after, most];
+                tx.query(sql::MISSING_VECTORS, values, chunk).await
+            })
         })
     }
 
@@ -256,10 +269,6 @@ impl LibraryRows for Store {
     ) -> Answer<'_, VectorOutcome<Vec<(i64, f64)>>> {
         let query = NearestQuery {
             cache: Arc::clone(&self.bits),
-            max_scanned: match &self.engine {
-                Engine::Sqlite(_) => u64::MAX,
-                Engine::Postgres(postgres) => postgres.max_scanned_vectors(),
-            },
             collections: collections.iter().map(|id| id.0).collect(),
             maker,
             vector,
@@ -273,9 +282,9 @@ impl LibraryRows for Store {
         match &self.engine {
             Engine::Sqlite(_) => Box::pin(async { Ok(VectorSearch::Plain { why: None }) }),
             Engine::Postgres(postgres) => {
-                let max_scanned = postgres.max_scanned_vectors();
-                self.engine.snapshot(max_scanned, |tx, max_scanned| {
-                    Box::pin(pgvector::describe(tx, *max_scanned))
+                let min_indexed = postgres.min_indexed_vectors();
+                self.engine.snapshot(min_indexed, |tx, min_indexed| {
+                    Box::pin(pgvector::describe(tx, *min_indexed))
                 })
             }
         }
@@ -320,7 +329,11 @@ impl LibraryRows for Store {
     fn versions(&self, user: &UserId, key: &str, most: usize) -> Answer<'_, Vec<KnowledgeRow>> {
         let given = (user.clone(), key.to_owned(), most);
         self.engine.read(given, |tx, (user, key, most)| {
-            Box::pin(entries::versions(tx, user, key, *most))
+            Box::pin(async move {
+                let values = values![user, key, most];
+                tx.query(sql::KNOWLEDGE_VERSIONS, values, entries::knowledge_in)
+                    .await
+            })
         })
     }
 

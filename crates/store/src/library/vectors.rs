@@ -126,17 +126,6 @@ fn json(maker: &EmbeddingMaker) -> Result<String, Failure> {
     serde_json::to_string(maker).map_err(|error| Failure::other(error.to_string()))
 }
 
-/// Lists chunks without a vector.
-pub(super) async fn missing(
-    tx: &mut Tx<'_>,
-    after: i64,
-    limit: usize,
-) -> Result<Vec<(i64, String, String)>, Failure> {
-    let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-    tx.query(sql::MISSING_VECTORS, values![after, limit], chunk)
-        .await
-}
-
 /// Stores the vectors of chunks that still exist.
 pub(super) async fn set(
     tx: &mut Tx<'_>,

@@ -45,7 +45,7 @@ pub(super) struct Database {
     patience: Duration,
     open_mode: OpenMode,
     /// Beyond how many vectors an index for them is of use.
-    pub(super) max_scanned_vectors: u64,
+    pub(super) min_indexed_vectors: u64,
 }
 
 /// What a transaction is for.
@@ -94,7 +94,7 @@ impl Database {
             is_open: OnceCell::new(),
             patience,
             open_mode: options.open_mode,
-            max_scanned_vectors: options.max_scanned_vectors,
+            min_indexed_vectors: options.min_indexed_vectors,
         })
     }
 
@@ -119,7 +119,7 @@ impl Database {
                     if self.open_mode == OpenMode::Normal {
                         self.must_be_whole(&client).await?;
                     }
-                    pgvector::prepare(&mut client, self.max_scanned_vectors).await
+                    pgvector::prepare(&mut client, self.min_indexed_vectors).await
                 };
                 match opened.await {
                     Ok(()) => return Ok(()),

@@ -2,12 +2,13 @@
 //! version 0.8 or newer.
 //!
 //! The vectors are stored as in every database. The index is over a function of the stored bytes, so that the server updates
-//! it, whoever writes, and drops it with the extension. A byte is exact in the extension's half precision, which takes half
+//! it with every write, and drops it with the extension. A byte is exact in the extension's half precision, which takes half
 //! the room and allows 4,000 dimensions; longer vectors are scanned. The index holds the vectors of one length only.
 //!
 //! Adding to the index takes many times as long as adding without it, and building it at once a tenth of that. So it is
-//! created when there are more vectors than a search may scan: at the next start if they are not too many, and otherwise by
-//! `lango store compact`, concurrently with other work. Until then, and with an older version or none, searches scan.
+//! created once there are many vectors ([`PostgresOptions::min_indexed_vectors`](super::PostgresOptions)): at the next start if
+//! that is quick, and otherwise by `lango store compact`, concurrently with other work. Once it exists, searches use it. Without
+//! it, with an older version of the extension and in a small share of the vectors, they scan.
 
 use super::database::Database;
 use super::failure::Failure;
@@ -16,7 +17,7 @@ use crate::engine::Tx;
 use crate::library::VectorSearch;
 use crate::library::nearest::{NearestQuery, nearest_first};
 use crate::library::vectors::cosine;
-use deadpool_postgres::{Object, Transaction};
+use deadpool_postgres::Object;
 use std::fmt::Write as _;
 use tokio_postgres::{GenericClient, Row};
 
@@ -72,17 +73,15 @@ impl State {
     }
 
     fn read(row: &Row) -> Result<Self, Failure> {
-        let version: Option<String> = row.try_get(0)?;
-        let schema: Option<String> = row.try_get(1)?;
-        let available: Option<String> = row.try_get(6)?;
-        let may = row.try_get(7)?;
+        let (version, schema) = (row.try_get::<_, Option<_>>(0)?, row.try_get(1)?);
+        let (available, may) = (row.try_get::<_, Option<_>>(6)?, row.try_get(7)?);
         Ok(Self {
             installed: version.zip(schema),
             dimensions: row.try_get(2)?,
             vectors: row.try_get(3)?,
             index: row.try_get(4)?,
             is_owner: row.try_get(5)?,
-            available: available.map(|version| (version, may)),
+            available: available.zip(may),
         })
     }
 
@@ -100,49 +99,52 @@ impl State {
         self.possible().filter(|_| self.index == Some(true))
     }
 
-    fn is_useful(&self, max_scanned: u64) -> bool {
-        u64::try_from(self.vectors).is_ok_and(|vectors| vectors > max_scanned)
+    fn is_useful(&self, min_indexed: u64) -> bool {
+        u64::try_from(self.vectors).is_ok_and(|vectors| vectors > min_indexed)
     }
 
-    /// Whether the index is missing, useful, and created in little time. One that cannot be used is being created, or was left
+    /// The index, if it is missing, useful, and created in little time. One that cannot be used is being created, or was left
     /// by an attempt that failed.
-    fn is_quickly_created(&self, max_scanned: u64) -> bool {
-        let Some(index) = self.possible() else {
-            return false;
-        };
-        self.index.is_none()
-            && self.is_owner
-            && self.is_useful(max_scanned)
-            && self.vectors.saturating_mul(index.dimensions) <= MAX_INDEXED_AT_START
+    fn quickly_created(&self, min_indexed: u64) -> Option<Index> {
+        let is_missing = self.index.is_none() && self.is_owner && self.is_useful(min_indexed);
+        let is_quick =
+            |index: &Index| self.vectors.saturating_mul(index.dimensions) <= MAX_INDEXED_AT_START;
+        self.possible()
+            .filter(|index| is_missing && is_quick(index))
     }
 
-    fn describe(&self, max_scanned: u64) -> VectorSearch {
-        let why = match (&self.installed, self.dimensions) {
-            (None, _) if self.available.is_none() => {
-                "pgvector is not installed on this server".to_owned()
-            }
-            (None, _) => "pgvector is not installed in this database".to_owned(),
-            (Some((version, _)), _) if !is_new_enough(version) => {
-                let (major, minor) = MIN_VERSION;
-                format!("pgvector {version} is older than {major}.{minor}")
-            }
-            (Some((version, _)), _) if self.usable().is_some() => {
-                let by = format!("pgvector {version}");
-                return VectorSearch::Indexed { by };
-            }
-            (_, Some(dimensions)) if dimensions > MAX_DIMENSIONS => format!(
+    fn describe(&self, min_indexed: u64) -> VectorSearch {
+        let Some((version, _)) = &self.installed else {
+            let place = if self.available.is_none() {
+                "on this server"
+            } else {
+                "in this database"
+            };
+            return plain(format!("pgvector is not installed {place}"));
+        };
+        if self.usable().is_some() {
+            let by = format!("pgvector {version}");
+            return VectorSearch::Indexed { by };
+        }
+        let (major, minor) = MIN_VERSION;
+        plain(match self.dimensions {
+            _ if !is_new_enough(version) => format!("pgvector {version} is older than {major}.{minor}"),
+            Some(dimensions) if dimensions > MAX_DIMENSIONS => format!(
                 "pgvector indexes {MAX_DIMENSIONS} numbers at most, and they have {dimensions}"
             ),
-            (Some((version, _)), _) if !self.is_useful(max_scanned) => {
-                format!("pgvector {version} is of use from {max_scanned} vectors on")
+            _ if !self.is_useful(min_indexed) => {
+                format!("pgvector {version} is of use from {min_indexed} vectors on")
             }
             _ if !self.is_owner => {
-                "their table is not ours, so that no index can be made for pgvector".to_owned()
+                "the table of the vectors has another owner, so lango cannot create pgvector's index".to_owned()
             }
-            _ => "pgvector's index is not made yet: `lango store compact` does that".to_owned(),
-        };
-        VectorSearch::Plain { why: Some(why) }
+            _ => "pgvector's index is not created yet: `lango store compact` does that".to_owned(),
+        })
     }
+}
+
+fn plain(why: String) -> VectorSearch {
+    VectorSearch::Plain { why: Some(why) }
 }
 
 /// Whether a version such as `0.8.5` is supported.
@@ -155,69 +157,67 @@ fn is_new_enough(version: &str) -> bool {
 }
 
 /// Describes how the nearest vectors are found.
-pub(crate) async fn describe(tx: &mut Tx<'_>, max_scanned: u64) -> Result<VectorSearch, Failure> {
+pub(crate) async fn describe(tx: &mut Tx<'_>, min_indexed: u64) -> Result<VectorSearch, Failure> {
     let transaction = tx.as_postgres();
     let transaction = transaction.ok_or_else(|| Failure::other("this is not PostgreSQL"))?;
-    Ok(State::of(&**transaction).await?.describe(max_scanned))
+    Ok(State::of(&**transaction).await?.describe(min_indexed))
 }
 
 /// Prepares the index at a start, on a current schema: installs the extension if that is possible, and creates the index if
 /// that is useful and quick. Otherwise it is one statement. If anything fails, searches scan.
-pub(super) async fn prepare(client: &mut Object, max_scanned: u64) -> Result<(), Failure> {
-    match install_and_create(client, max_scanned).await {
+pub(super) async fn prepare(client: &mut Object, min_indexed: u64) -> Result<(), Failure> {
+    unless_uncertain(install_and_create(client, min_indexed).await).map(|_| ())
+}
+
+/// Whether an optional step succeeded. Fails only if the connection may be lost.
+fn unless_uncertain(step: Result<(), Failure>) -> Result<bool, Failure> {
+    match step {
         Err(failure) if failure.is_uncertain() => Err(failure),
-        Err(_) | Ok(()) => Ok(()),
+        step => Ok(step.is_ok()),
     }
 }
 
-async fn install_and_create(client: &mut Object, max_scanned: u64) -> Result<(), Failure> {
+async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<(), Failure> {
     let state = State::of(&***client).await?;
     let available = state.available.as_ref();
     let can_be_installed = available.is_some_and(|(version, may)| *may && is_new_enough(version));
-    if !can_be_installed && !state.is_quickly_created(max_scanned) {
+    if !can_be_installed && state.quickly_created(min_indexed).is_none() {
         return Ok(());
     }
     let transaction = client.transaction().await?;
     transaction.batch_execute(LOCK_MIGRATIONS).await?;
     transaction.batch_execute(INSTALL).await?;
     // Another replica may have been faster while this one waited for the lock.
-    let state = State::of(&*transaction).await?;
-    if state.is_quickly_created(max_scanned)
-        && let Some(index) = state.possible()
-    {
-        try_to_create(&transaction, &index).await?;
+    if let Some(index) = State::of(&*transaction).await?.quickly_created(min_indexed) {
+        let (function, create) = (index.function(), index.create(""));
+        let all = [SAVEPOINT, LIMIT_START, &function, &create].join(";\n");
+        let created = transaction.batch_execute(&all).await;
+        if !unless_uncertain(created.map_err(Failure::from))? {
+            transaction.batch_execute(ROLL_BACK).await?;
+        }
     }
-    transaction.commit().await?;
-    Ok(())
-}
-
-async fn try_to_create(transaction: &Transaction<'_>, index: &Index) -> Result<(), Failure> {
-    let (function, create) = (index.function(), index.create(""));
-    let all = [SAVEPOINT, LIMIT_START, &function, &create].join(";\n");
-    match transaction.batch_execute(&all).await.map_err(Failure::from) {
-        Err(failure) if failure.is_uncertain() => Err(failure),
-        Err(_) => Ok(transaction.batch_execute(ROLL_BACK).await?),
-        Ok(()) => Ok(()),
-    }
+    Ok(transaction.commit().await?)
 }
 
 /// Creates the index of any number of vectors, concurrently with other work, and drops useless ones. Describes how the nearest
 /// vectors are found then.
 pub(super) async fn create_index(database: &Database) -> Result<VectorSearch, Failure> {
-    let max_scanned = database.max_scanned_vectors;
+    let min_indexed = database.min_indexed_vectors;
     // Taken out of the pool, because its settings and its lock must end with it.
     let client = Object::take(database.connection().await?);
     let state = State::of(&*client).await?;
     let Some(index) = state.possible() else {
-        return Ok(state.describe(max_scanned));
+        return Ok(state.describe(min_indexed));
     };
     let useless = client.query(USELESS, &[&index.dimensions]).await?;
-    let is_missing = state.usable().is_none() && state.is_useful(max_scanned);
+    let is_missing = state.usable().is_none() && state.is_useful(min_indexed);
     if state.is_owner && (is_missing || !useless.is_empty()) {
         client.batch_execute(EXTEND_LIMITS).await?;
         let locked = client.query_one(TRY_TO_LOCK, &[]).await?;
         if !locked.try_get(0)? {
-            return Err(Failure::other("another `lango store compact` is at it"));
+            let detail =
+                "another `lango store compact` is creating the index; retry when it is done";
+            return Err(Failure::other(detail));
         }
         // Read again, as another one may have ended just before.
         for useless in client.query(USELESS, &[&index.dimensions]).await? {
@@ -225,12 +225,12 @@ pub(super) async fn create_index(database: &Database) -> Result<VectorSearch, Fa
             let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {name}");
             client.batch_execute(&drop).await?;
         }
-        if state.is_useful(max_scanned) {
+        if state.is_useful(min_indexed) {
             client.batch_execute(&index.function()).await?;
             client.batch_execute(&index.create("CONCURRENTLY")).await?;
         }
     }
-    Ok(State::of(&*client).await?.describe(max_scanned))
+    Ok(State::of(&*client).await?.describe(min_indexed))
 }
 
 /// Finds the nearest of so many vectors in the searched collections by the index, if it exists and fits.
@@ -244,13 +244,13 @@ pub(crate) async fn nearest(
     };
     let state = transaction.prepare_cached(STATE).await?;
     let state = State::read(&transaction.query_one(&state, &[]).await?)?;
-    let fits = |index: &Index| usize::try_from(index.dimensions) == Ok(query.vector.len());
+    let fits = |index: &Index| {
+        usize::try_from(index.dimensions) == Ok(query.vector.len())
+            && vectors.saturating_mul(MIN_SHARE) >= state.vectors
+    };
     let Some(index) = state.usable().filter(fits) else {
         return Ok(None);
     };
-    if vectors.saturating_mul(MIN_SHARE) < state.vectors {
-        return Ok(None);
-    }
     let in_view = (query.limit.saturating_mul(IN_VIEW)).clamp(MIN_IN_VIEW, MAX_IN_VIEW);
     let limit = i64::try_from(query.limit).unwrap_or(i64::MAX);
     let rows = async {
@@ -273,9 +273,8 @@ pub(crate) async fn nearest(
         return Ok(None);
     }
     let with_cosine = |row: &Row| Ok((row.try_get(0)?, cosine(&query.vector, row.try_get(1)?)));
-    let cosines = rows.iter().map(with_cosine);
-    let cosines = cosines.collect::<Result<_, Failure>>()?;
-    Ok(Some(nearest_first(cosines, query.limit)))
+    let cosines: Result<_, Failure> = rows.iter().map(with_cosine).collect();
+    Ok(Some(nearest_first(cosines?, query.limit)))
 }
 
 /// The vector in the notation of the extension, scaled for half precision; `None` if it has no direction.
@@ -417,14 +416,10 @@ mod tests {
 
     #[test]
     fn a_vector_without_a_direction_is_not_searched_for() {
+        assert_eq!(vector_text(&[]), None);
         assert_eq!(vector_text(&[0.5, -0.25]).as_deref(), Some("[1000,-500]"));
-        for vector in [
-            &[][..],
-            &[0.0, 0.0],
-            &[1.0, f32::NAN],
-            &[f32::INFINITY, 1.0],
-        ] {
-            assert_eq!(vector_text(vector), None);
+        for vector in [[0.0, 0.0], [1.0, f32::NAN], [f32::INFINITY, 1.0]] {
+            assert_eq!(vector_text(&vector), None);
         }
     }
 
@@ -478,16 +473,11 @@ INSERT INTO library_vectors (chunk, numbers) SELECT (3::bigint << 32) + n, '\x01
             "SELECT reltuples::bigint FROM pg_class WHERE oid = 'library_near_64'::regclass";
         let indexed: i64 = client.query_one(count, &[]).await.unwrap().get(0);
         assert_eq!(indexed, 8000);
-        let dimensions = 2;
-        let plan = plan_of(
-            &client,
-            &Index {
-                dimensions,
-                ..index
-            }
-            .nearest(),
-        )
-        .await;
+        let other = Index {
+            dimensions: 2,
+            ..index
+        };
+        let plan = plan_of(&client, &other.nearest()).await;
         let by_index = plan.contains("library_near_64");
         assert!(plan.contains("Sort") && !by_index, "{plan}");
     }

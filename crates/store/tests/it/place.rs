@@ -44,7 +44,7 @@ impl Place {
     pub fn open(&self) -> Arc<dyn Database> {
         match self.kind {
             Kind::Sqlite | Kind::Postgres => open(&self.address),
-            Kind::Pgvector => Arc::new(reading(&self.address, 0)),
+            Kind::Pgvector => Arc::new(indexing(&self.address)),
         }
     }
 
@@ -67,10 +67,10 @@ pub fn open(address: &str) -> Arc<dyn Database> {
     database_at(address, ROOT.into()).unwrap()
 }
 
-/// A copy over PostgreSQL that reads the signs of so many vectors before it asks an index.
-pub fn reading(address: &str, max_scanned_vectors: u64) -> Store {
+/// A replica over PostgreSQL that creates the index of any number of vectors.
+pub fn indexing(address: &str) -> Store {
     let options = PostgresOptions {
-        max_scanned_vectors,
+        min_indexed_vectors: 0,
         ..PostgresOptions::default()
     };
     Store::postgres_with(address, ROOT.into(), options).unwrap()

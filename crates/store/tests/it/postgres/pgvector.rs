@@ -2,7 +2,8 @@
 //! without it would find nothing.
 
 use super::{execute, number, unique};
-use crate::place::reading;
+use crate::ROOT;
+use crate::place::indexing;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::{
     CollectionId, DocumentFilter, DocumentPart, LibraryRows, NewChunk, NewDocument, Removal, Store,
@@ -103,11 +104,17 @@ async fn write(
     }
 }
 
-/// A collection of a user with so many vectors, indexed if that can be.
-async fn fill(store: &Store, user: &str, name: &str, vectors: u64) -> CollectionId {
+/// A collection of a user with so many vectors.
+async fn fill_only(store: &Store, user: &str, name: &str, vectors: u64) -> CollectionId {
     let collection = store.collection(&UserId::from(user), name, None).await;
     let collection = collection.unwrap();
     write(store, collection, 0..vectors, DIMENSIONS).await;
+    collection
+}
+
+/// The same, indexed if that is possible.
+async fn fill(store: &Store, user: &str, name: &str, vectors: u64) -> CollectionId {
+    let collection = fill_only(store, user, name, vectors).await;
     store.index_vectors().await.unwrap();
     collection
 }
@@ -152,14 +159,10 @@ async fn why(store: &Store) -> String {
 #[tokio::test]
 async fn the_index_finds_what_the_plain_search_finds_in_what_is_visible_alone() {
     let address = database().await;
-    let asking = reading(&address, 0);
-    let a = fill(&asking, "ada", "a", 2500).await;
-    let b = fill(&asking, "ada", "b", 1500).await;
-    fill(&asking, "bob", "c", 4000).await;
-    let by = store_says(&asking).await;
-    assert!(by.starts_with("pgvector 0."), "{by}");
-
-    let plain = reading(&address, u64::MAX);
+    let plain = indexing(&address);
+    let a = fill_only(&plain, "ada", "a", 2500).await;
+    let b = fill_only(&plain, "ada", "b", 1500).await;
+    fill_only(&plain, "bob", "c", 4000).await;
     let (mut same, mut all) = (0, 0);
     let queries: Vec<Vec<f32>> = (0..40)
         .map(|seed| clustered(5000 + seed, DIMENSIONS))
@@ -168,6 +171,10 @@ async fn the_index_finds_what_the_plain_search_finds_in_what_is_visible_alone() 
     for query in &queries {
         expected.push(nearest(&plain, &[a, b], query.clone(), MOST).await);
     }
+    // The next start creates the index.
+    let asking = indexing(&address);
+    let by = store_says(&asking).await;
+    assert!(by.starts_with("pgvector 0."), "{by}");
     execute(&address, "DELETE FROM library_bits").await;
     for (query, expected) in queries.into_iter().zip(expected) {
         let found = nearest(&asking, &[a, b], query, MOST).await;
@@ -198,40 +205,33 @@ async fn store_says(store: &Store) -> String {
 }
 
 #[tokio::test]
-async fn signs_that_are_few_or_in_memory_or_of_a_small_part_are_compared_without_it() {
+async fn an_index_that_exists_is_used_except_for_a_small_share_of_the_vectors() {
     let address = database().await;
-    let store = reading(&address, 300);
-    let small = fill(&store, "ada", "small", 300).await;
+    let usual = Store::postgres(&address, ROOT.into()).unwrap();
+    let small = fill(&usual, "ada", "small", 300).await;
+    let said = why(&usual).await;
+    assert!(said.ends_with("is of use from 20000 vectors on"), "{said}");
+    let store = indexing(&address);
     let large = fill(&store, "bob", "large", 3000).await;
     let asked = || clustered(7, DIMENSIONS);
-    // Few, and now in memory.
-    assert_eq!(nearest(&store, &[small], asked(), MOST).await.len(), MOST);
     execute(&address, "DELETE FROM library_bits").await;
-    let few = reading(&address, 300);
-    assert!(nearest(&few, &[small], asked(), MOST).await.is_empty());
-    assert_eq!(nearest(&store, &[small], asked(), MOST).await.len(), MOST);
-    // With what is in memory and what is not there are too many.
-    assert_eq!(
-        nearest(&few, &[small, large], asked(), MOST).await.len(),
-        MOST
-    );
-    // The second time they are read, because they are likely to be of use again.
-    let both = [small, large];
-    assert!(nearest(&few, &both, asked(), MOST).await.is_empty());
     // One vector in eleven is enough for the index, one in twenty is not.
-    let always = reading(&address, 0);
-    assert_eq!(nearest(&always, &[small], asked(), MOST).await.len(), MOST);
+    for store in [&usual, &store] {
+        for searched in [&[small][..], &[small, large]] {
+            assert_eq!(nearest(store, searched, asked(), MOST).await.len(), MOST);
+        }
+    }
     write(&store, large, 3000..6000, DIMENSIONS).await;
-    assert!(nearest(&always, &[small], asked(), MOST).await.is_empty());
-    // What has no direction is not near to anything in particular.
+    assert!(nearest(&store, &[small], asked(), MOST).await.is_empty());
+    // A vector without a direction is compared by a scan.
     let nowhere = vec![0.0; DIMENSIONS];
-    assert!(nearest(&always, &[large], nowhere, MOST).await.len() == MOST);
+    assert!(nearest(&store, &[large], nowhere, MOST).await.len() == MOST);
 }
 
 #[tokio::test]
 async fn a_search_that_the_index_gives_up_is_made_without_it() {
     let address = database().await;
-    let store = reading(&address, 0);
+    let store = indexing(&address);
     let own = store.collection(&UserId::from("ada"), "own", None).await;
     let own = own.unwrap();
     write(&store, own, 0..2500, DIMENSIONS).await;
@@ -247,9 +247,9 @@ async fn a_search_that_the_index_gives_up_is_made_without_it() {
          UPDATE library_collections SET vectors = 25000 WHERE id = {key}"
     );
     execute(&address, &many).await;
-    store.index_vectors().await.unwrap();
     let asked = vec![1.0; DIMENSIONS];
-    let expected = nearest(&reading(&address, u64::MAX), &[own], asked.clone(), MOST).await;
+    let expected = nearest(&store, &[own], asked.clone(), MOST).await;
+    store.index_vectors().await.unwrap();
     assert_eq!(nearest(&store, &[own], asked.clone(), MOST).await, expected);
     assert_eq!(nearest(&store, &[others], asked, MOST).await.len(), MOST);
 }
@@ -257,7 +257,7 @@ async fn a_search_that_the_index_gives_up_is_made_without_it() {
 #[tokio::test]
 async fn vectors_of_another_length_get_an_index_of_their_own() {
     let address = database().await;
-    let store = reading(&address, 0);
+    let store = indexing(&address);
     let collection = fill(&store, "ada", "c", 500).await;
     let other = maker(48);
     store.begin_vectors(other.clone()).await.unwrap();
@@ -272,7 +272,7 @@ async fn vectors_of_another_length_get_an_index_of_their_own() {
     let stored = store.set_vectors(other, made.collect()).await.unwrap();
     assert_eq!(stored, VectorOutcome::Done(()));
     // The next start makes it.
-    let later = reading(&address, 0);
+    let later = indexing(&address);
     assert!(!is_indexed(&store).await);
     later.open_now().await.unwrap();
     assert!(is_indexed(&store).await);
@@ -291,7 +291,7 @@ async fn vectors_of_another_length_get_an_index_of_their_own() {
 #[tokio::test]
 async fn more_numbers_than_it_indexes_are_compared_without_it() {
     let address = database().await;
-    let store = reading(&address, 0);
+    let store = indexing(&address);
     let collection = store.collection(&UserId::from("ada"), "c", None).await;
     let collection = collection.unwrap();
     write(&store, collection, 0..50, 4001).await;
@@ -308,7 +308,7 @@ async fn more_numbers_than_it_indexes_are_compared_without_it() {
 #[tokio::test]
 async fn what_was_removed_is_not_found() {
     let address = database().await;
-    let (store, user) = (reading(&address, 0), UserId::from("ada"));
+    let (store, user) = (indexing(&address), UserId::from("ada"));
     let collection = fill(&store, "ada", "c", 400).await;
     write(&store, collection, 400..600, DIMENSIONS).await;
     assert_eq!(
@@ -332,7 +332,7 @@ async fn what_was_removed_is_not_found() {
 #[tokio::test]
 async fn a_role_that_may_not_install_it_does_without_until_somebody_does() {
     let (above, own) = database_of_a_role().await;
-    let store = reading(&own, 0);
+    let store = indexing(&own);
     let collection = fill(&store, "ada", "c", 400).await;
     let said = why(&store).await;
     assert!(said.contains("not installed in this database"), "{said}");
@@ -350,7 +350,7 @@ async fn a_role_that_may_not_install_it_does_without_until_somebody_does() {
     let said = why(&store).await;
     assert!(said.contains("lango store compact"), "{said}");
     // There is little, so that the next start is enough.
-    let later = reading(&own, 0);
+    let later = indexing(&own);
     assert!(is_indexed(&later).await);
     execute(&above, "DELETE FROM library_bits").await;
     for store in [&store, &later] {
@@ -370,7 +370,7 @@ async fn a_role_that_may_not_install_it_does_without_until_somebody_does() {
 #[tokio::test]
 async fn many_vectors_are_indexed_when_the_database_is_compacted() {
     let (above, own) = database_of_a_role().await;
-    let store = reading(&own, 0);
+    let store = indexing(&own);
     let user = UserId::from("ada");
     let collection = store.collection(&user, "c", None).await.unwrap();
     // As long as they may be, and counted as if they were many.
@@ -378,7 +378,7 @@ async fn many_vectors_are_indexed_when_the_database_is_compacted() {
     let many = "UPDATE library_collections SET vectors = vectors + 100000";
     execute(&own, many).await;
     execute(&above, "CREATE EXTENSION vector SCHEMA public").await;
-    let later = reading(&own, 0);
+    let later = indexing(&own);
     let said = why(&later).await;
     assert!(said.contains("lango store compact"), "{said}");
     let made = later.index_vectors().await.unwrap();
@@ -393,7 +393,7 @@ async fn many_vectors_are_indexed_when_the_database_is_compacted() {
     let broken =
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'library_near_4000'::regclass";
     execute(&above, broken).await;
-    let without = reading(&own, 0);
+    let without = indexing(&own);
     assert!(
         nearest(&without, &[collection], asked(), 5)
             .await
@@ -408,7 +408,7 @@ async fn many_vectors_are_indexed_when_the_database_is_compacted() {
 async fn dropping_the_extension_leaves_everything_at_work() {
     let (above, own) = database_of_a_role().await;
     execute(&above, "CREATE EXTENSION vector SCHEMA public").await;
-    let store = reading(&own, 0);
+    let store = indexing(&own);
     let collection = fill(&store, "ada", "c", 400).await;
     assert!(is_indexed(&store).await);
     assert_eq!(
@@ -418,7 +418,7 @@ async fn dropping_the_extension_leaves_everything_at_work() {
 
     execute(&above, "DROP EXTENSION vector CASCADE").await;
     write(&store, collection, 400..500, DIMENSIONS).await;
-    for store in [&store, &reading(&own, 0)] {
+    for store in [&store, &indexing(&own)] {
         assert_eq!(
             first(store, collection, 5).await.as_deref(),
             Some("chunk 5")
@@ -432,7 +432,7 @@ async fn dropping_the_extension_leaves_everything_at_work() {
 
     // When it comes back nothing is missing from its index.
     execute(&above, "CREATE EXTENSION vector SCHEMA public").await;
-    assert!(is_indexed(&reading(&own, 0)).await);
+    assert!(is_indexed(&indexing(&own)).await);
     execute(&above, "DELETE FROM library_bits").await;
     assert_eq!(
         first(&store, collection, 450).await.as_deref(),
@@ -443,12 +443,12 @@ async fn dropping_the_extension_leaves_everything_at_work() {
 #[tokio::test]
 async fn an_older_version_is_not_used() {
     let address = database().await;
-    let store = reading(&address, 0);
+    let store = indexing(&address);
     let collection = fill(&store, "ada", "c", 200).await;
     assert!(is_indexed(&store).await);
     let old = "UPDATE pg_extension SET extversion = '0.7.4' WHERE extname = 'vector'";
     execute(&address, old).await;
-    let said = why(&reading(&address, 0)).await;
+    let said = why(&indexing(&address)).await;
     assert_eq!(said, "pgvector 0.7.4 is older than 0.8");
     execute(&address, "DELETE FROM library_bits").await;
     assert_eq!(first(&store, collection, 5).await, None);
@@ -460,13 +460,13 @@ async fn copies_that_start_at_once_make_one_index_for_each_schema() {
     let (base, schema) = address.rsplit_once("%3D").unwrap();
     let other = format!("{base}%3D{schema}_too");
     for address in [&address, &other] {
-        let store = reading(address, 0);
+        let store = indexing(address);
         fill(&store, "ada", "c", 300).await;
     }
     execute(&address, "DROP EXTENSION vector CASCADE").await;
     let mut copies = JoinSet::new();
     for copy in 0..10 {
-        let store = reading([&address, &other][copy % 2], 0);
+        let store = indexing([&address, &other][copy % 2]);
         copies.spawn(async move {
             store.open_now().await.unwrap();
             is_indexed(&store).await

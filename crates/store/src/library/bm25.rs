@@ -27,22 +27,6 @@ const DOCUMENT_SHARE: f64 = 0.5;
 /// The chunks of the searched collections that hold a term, in the order of their keys, with how often they do.
 pub(crate) type Posting = Vec<(i64, u32)>;
 
-/// The size of the searched collections.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Size {
-    chunks: f64,
-    mean_words: f64,
-}
-
-impl Size {
-    pub(crate) fn new(chunks: i64, words: i64) -> Self {
-        Self {
-            chunks: chunks as f64,
-            mean_words: (words as f64 / chunks.max(1) as f64).max(1.0),
-        }
-    }
-}
-
 /// What scoring needs of a stored chunk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ChunkLength {
@@ -55,16 +39,10 @@ pub(crate) struct ChunkLength {
 #[derive(Debug)]
 pub(crate) struct Scorer {
     mean_words: f64,
-    postings: Vec<WeightedPosting>,
+    /// Each with its weight: query term frequency times inverse document frequency.
+    postings: Vec<(f64, Posting)>,
     unknown: usize,
     left_out: usize,
-}
-
-#[derive(Debug)]
-struct WeightedPosting {
-    /// Query term frequency times inverse document frequency.
-    weight: f64,
-    chunks: Posting,
 }
 
 /// A text to score: a chunk, or all candidates of a document.
@@ -75,21 +53,24 @@ struct Candidate {
 }
 
 impl Scorer {
-    /// Takes one posting for each selected term, in the order of [`TermSelection::terms`].
-    pub(crate) fn new(size: Size, selection: TermSelection, postings: Vec<Posting>) -> Self {
+    /// Takes the number of searched chunks and of their words, and one posting for each selected term, in the order of
+    /// [`TermSelection::terms`].
+    pub(crate) fn new(
+        (chunks, words): (u64, u64),
+        selection: TermSelection,
+        postings: Vec<Posting>,
+    ) -> Self {
         let mut is_known = selection.is_known;
         let mut weighted = Vec::with_capacity(postings.len());
-        for (term, chunks) in selection.terms.iter().zip(postings) {
-            if !chunks.is_empty() {
+        for (term, posting) in selection.terms.iter().zip(postings) {
+            if !posting.is_empty() {
                 term.words.iter().for_each(|word| is_known[*word] = true);
-                weighted.push(WeightedPosting {
-                    weight: term.times * inverse_frequency(size, chunks.len()),
-                    chunks,
-                });
+                let weight = term.times * inverse_frequency(chunks, posting.len());
+                weighted.push((weight, posting));
             }
         }
         Self {
-            mean_words: size.mean_words,
+            mean_words: (words as f64 / chunks.max(1) as f64).max(1.0),
             postings: weighted,
             unknown: is_known.iter().filter(|known| !**known).count(),
             left_out: selection.left_out,
@@ -99,11 +80,9 @@ impl Scorer {
     /// Selects the chunks whose lengths are worth reading for so many hits: the best as if all had the same length.
     pub(crate) fn select(&self, limit: usize) -> Vec<i64> {
         let mut scores: Vec<(i64, f64)> = Vec::new();
-        for posting in &self.postings {
-            let chunks = posting.chunks.iter();
-            scores.extend(
-                chunks.map(|(chunk, times)| (*chunk, posting.weight * saturation(*times, 1.0))),
-            );
+        for (weight, posting) in &self.postings {
+            let score = |times: u32| weight * saturation(times, 1.0);
+            scores.extend(posting.iter().map(|(chunk, times)| (*chunk, score(*times))));
         }
         // The postings are sorted, so this merges.
         scores.sort_by_key(|(chunk, _)| *chunk);
@@ -152,11 +131,9 @@ impl Scorer {
     }
 
     fn candidate(&self, chunk: &ChunkLength) -> Candidate {
-        let times = self.postings.iter().map(|posting| {
-            let at = posting
-                .chunks
-                .binary_search_by_key(&chunk.id, |(id, _)| *id);
-            at.map_or(0, |at| posting.chunks[at].1)
+        let times = self.postings.iter().map(|(_, posting)| {
+            let at = posting.binary_search_by_key(&chunk.id, |(id, _)| *id);
+            at.map_or(0, |at| posting[at].1)
         });
         Candidate {
             words: chunk.words,
@@ -167,10 +144,9 @@ impl Scorer {
     fn score(&self, candidate: &Candidate, mean_words: f64) -> f64 {
         let length = candidate.words as f64 / mean_words;
         let terms = self.postings.iter().zip(&candidate.times);
-        let score = terms.filter(|(_, times)| **times > 0);
-        score
-            .map(|(posting, times)| posting.weight * saturation(*times, length))
-            .sum()
+        let terms = terms.filter(|(_, times)| **times > 0);
+        let scores = terms.map(|((weight, _), times)| weight * saturation(*times, length));
+        scores.sum()
     }
 }
 
@@ -184,9 +160,9 @@ impl Candidate {
 }
 
 /// The rarer a term is, the more it says.
-fn inverse_frequency(size: Size, chunks: usize) -> f64 {
-    let with = chunks as f64;
-    (1.0 + (size.chunks - with + 0.5).max(0.0) / (with + 0.5)).ln()
+fn inverse_frequency(chunks: u64, with_term: usize) -> f64 {
+    let with = with_term as f64;
+    (1.0 + (chunks as f64 - with + 0.5).max(0.0) / (with + 0.5)).ln()
 }
 
 /// How much it counts that a text of this length, relative to the mean, has a term so often.

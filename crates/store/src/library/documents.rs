@@ -7,10 +7,10 @@ use super::fold::fold;
 use super::statements as sql;
 use super::vectors::{self, COLLECTION_SHIFT};
 use super::{
-    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, NewChunk, NewDocument,
-    Removal, SearchHit,
+    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, NewDocument, Removal,
+    SearchHit,
 };
-use crate::engine::{Failure, Row, Sql, Tx, Value, bulk_row, sql, stored, values};
+use crate::engine::{Failure, Row, Sql, Tx, bulk_row, sql, values};
 use lango_core::{EmbeddingMaker, SessionId, Source, Text, Trust, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -85,13 +85,31 @@ pub(super) async fn write_locked(
 ) -> Result<Vec<i64>, Failure> {
     insert_documents(tx, parts).await?;
     let documents = document_keys(tx, parts).await?;
-    let keys = chunk_keys(tx, parts).await?;
-    insert_chunks(tx, parts, &documents, &keys).await?;
-    let chunks = parts.iter().flat_map(|part| &part.chunks);
-    let embedded = keys.iter().zip(chunks);
-    let embedded: Vec<(i64, &[f32])> = embedded
-        .filter_map(|(key, chunk)| Some((*key, chunk.vector.as_deref()?)))
-        .collect();
+    let mut next_keys = reserve_keys(tx, parts).await?;
+    let mut chunks = Vec::new();
+    for (part, document) in parts.iter().zip(&documents) {
+        let key = next_keys.entry(part.document.collection.0).or_default();
+        for (chunk, ordinal) in part.chunks.iter().zip(part.before..) {
+            chunks.push((*key, *document, ordinal, chunk));
+            *key += 1;
+        }
+    }
+    let rows = chunks.iter().map(|(key, document, ordinal, chunk)| {
+        let (heading, text) = (&chunk.heading, &chunk.text);
+        let (position, words) = (&chunk.position, &chunk.words);
+        bulk_row![key, document, ordinal, position, words, heading, text]
+    });
+    let rows: Vec<_> = rows.collect();
+    tx.batch(sql::INSERT_CHUNK, &[], &rows, |_| Ok(())).await?;
+    let keys: Vec<i64> = chunks.iter().map(|(key, ..)| *key).collect();
+    let texts = chunks
+        .iter()
+        .map(|(.., chunk)| format!("{}\n{}", chunk.heading, chunk.text));
+    index_words(tx, &keys, texts).await?;
+    let embedded = chunks
+        .iter()
+        .filter_map(|(key, .., chunk)| Some((*key, chunk.vector.as_deref()?)));
+    let embedded: Vec<_> = embedded.collect();
     vectors::store(tx, &embedded).await?;
     let last = documents.iter().zip(parts).filter(|(_, part)| part.is_last);
     let last: Vec<i64> = last.map(|(document, _)| *document).collect();
@@ -109,18 +127,12 @@ async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<(),
             collection,
             source,
             title,
-            ..
-        } = new;
-        let (trust, hash) = (trust_word(source.trust), &new.hash[..]);
-        bulk_row![
-            collection.0,
-            source.name,
-            trust,
-            title,
             hash,
-            new.size,
-            new.added
-        ]
+            size,
+            added,
+        } = new;
+        let (trust, hash) = (trust_word(source.trust), &hash[..]);
+        bulk_row![collection.0, source.name, trust, title, hash, size, added]
     });
     let rows: Vec<_> = rows.collect();
     let inserted = tx
@@ -149,61 +161,26 @@ async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i6
     keys.map(|key| key.ok_or_else(missing)).collect()
 }
 
-/// Reserves the keys of all chunks, in their order.
-async fn chunk_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i64>, Failure> {
-    let mut counts: BTreeMap<i64, (i64, u64)> = BTreeMap::new();
+/// Reserves keys for the chunks of all parts; returns the first of each collection.
+async fn reserve_keys(
+    tx: &mut Tx<'_>,
+    parts: &[DocumentPart],
+) -> Result<BTreeMap<i64, i64>, Failure> {
+    let mut counts: BTreeMap<i64, (usize, u64)> = BTreeMap::new();
     for part in parts {
         let count = counts.entry(part.document.collection.0).or_default();
-        count.0 += part.chunks.len() as i64;
+        count.0 += part.chunks.len();
         count.1 += part.chunks.iter().map(|chunk| chunk.words).sum::<u64>();
     }
-    let mut next = BTreeMap::new();
+    let mut first_keys = BTreeMap::new();
     for (collection, (chunks, words)) in counts {
         let values = values![collection, chunks, words];
         let first = tx.query_opt(sql::RESERVE_CHUNK_KEYS, values, |row| row.get::<i64>(0));
-        let first = first.await?;
-        let first = first.ok_or_else(|| Failure::other("a collection is gone"))?;
-        next.insert(collection, (collection << COLLECTION_SHIFT) + first);
+        let gone = || Failure::other("a collection is gone");
+        let first = first.await?.ok_or_else(gone)?;
+        first_keys.insert(collection, (collection << COLLECTION_SHIFT) + first);
     }
-    let mut keys = Vec::new();
-    for part in parts {
-        let next = next.entry(part.document.collection.0).or_default();
-        let end = *next + part.chunks.len() as i64;
-        keys.extend(*next..end);
-        *next = end;
-    }
-    Ok(keys)
-}
-
-async fn insert_chunks(
-    tx: &mut Tx<'_>,
-    parts: &[DocumentPart],
-    documents: &[i64],
-    keys: &[i64],
-) -> Result<(), Failure> {
-    let (mut rows, mut texts) = (Vec::new(), Vec::new());
-    let mut keys_left = keys.iter();
-    for (part, document) in parts.iter().zip(documents) {
-        for ((chunk, ordinal), key) in part.chunks.iter().zip(part.before..).zip(&mut keys_left) {
-            let NewChunk {
-                position,
-                words,
-                heading,
-                text,
-                ..
-            } = chunk;
-            let mut row = bulk_row![key, document];
-            row.push(Value::Int(stored(ordinal)?));
-            row.extend(bulk_row![position, words, heading, text]);
-            rows.push(row);
-            texts.push((heading, text));
-        }
-    }
-    tx.batch(sql::INSERT_CHUNK, &[], &rows, |_| Ok(())).await?;
-    let texts = texts
-        .iter()
-        .map(|(heading, text)| format!("{heading}\n{text}"));
-    index_words(tx, keys, texts).await
+    Ok(first_keys)
 }
 
 /// Indexes the words of chunks with these keys and texts in PostgreSQL. Triggers of SQLite do that.

@@ -3,7 +3,7 @@
 //!
 //! SQLite lists each place of a term. PostgreSQL's index tells the chunks, and how often they have the term up to nine times.
 
-use super::bm25::{ChunkLength, Posting, Scorer, SelectedTerm, Size, Term, TermSelection};
+use super::bm25::{ChunkLength, Posting, Scorer, SelectedTerm, Term, TermSelection};
 use super::fold::fold;
 use super::statements as sql;
 use super::vectors::COLLECTION_SHIFT;
@@ -30,9 +30,9 @@ pub(super) async fn search(
         Some(_) => sqlite_postings(tx, collections, &selection.terms).await?,
         None => postgres_postings(tx, collections, &selection.terms).await?,
     };
-    let size = |row: Row<'_>| Ok(Size::new(row.get(0)?, row.get(1)?));
+    let size = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let size = tx.query_opt(sql::SIZE, values![collections], size).await?;
-    let size = size.unwrap_or_else(|| Size::new(0, 0));
+    let size = size.unwrap_or_default();
     let selected = tx.compute(move || {
         let scorer = Scorer::new(size, selection, postings);
         let selected = scorer.select(limit);

@@ -15,6 +15,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The number of chunks whose cosines are computed, at least.
 const MIN_CANDIDATES: usize = 384;
 
+/// The smallest share of the indexed vectors that the searched collections must have: the index passes over those of all
+/// others. A scan of a smaller share takes less time.
+const MIN_SHARE: i64 = 16;
+
 /// The size of the cache, in bytes.
 const MAX_CACHED: usize = 64 * 1024 * 1024;
 
@@ -39,12 +43,12 @@ pub(super) async fn search(
     tx: &mut Tx<'_>,
     query: &NearestQuery,
 ) -> Result<VectorOutcome<Vec<(i64, f64)>>, Failure> {
-    let (mut stored, mut is_indexed) = (None, false);
+    let (mut stored, mut indexed) = (None, None);
     let generation = |row: Row<'_>| {
         if row.get::<Option<Cow<'_, str>>>(3)?.is_some() {
             stored = Some(vectors::maker_in(row, 3)?);
         }
-        is_indexed = row.get(4)?;
+        indexed = row.get::<Option<i64>>(4)?;
         Ok(Generation {
             collection: row.get(0)?,
             generation: row.get(1)?,
@@ -61,8 +65,10 @@ pub(super) async fn search(
         Some(stored) if stored != query.maker => return Ok(VectorOutcome::OtherMaker(stored)),
         Some(_) => {}
     }
-    let vectors = collections.iter().map(|of| of.vectors).sum();
-    if is_indexed && let Some(nearest) = pgvector::nearest(tx, query, vectors).await? {
+    let vectors: i64 = collections.iter().map(|of| of.vectors).sum();
+    if indexed.is_some_and(|indexed| vectors.saturating_mul(MIN_SHARE) >= indexed)
+        && let Some(nearest) = pgvector::nearest(tx, query, vectors).await?
+    {
         return Ok(VectorOutcome::Done(nearest));
     }
     Ok(VectorOutcome::Done(scan(tx, query, &collections).await?))

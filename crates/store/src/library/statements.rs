@@ -147,11 +147,12 @@ BLOCKS: concat!("SELECT block, present, bits FROM library_bits WHERE block ", an
 BLOCKS_IN_RANGE:
     "SELECT block, present, bits FROM library_bits WHERE block >= $1 AND block < $2 ORDER BY block";
 
-/// The generation and number of the vectors of collections, the model of all vectors, and whether pgvector indexes them.
+/// The generation and number of the vectors of collections, the model of all vectors, and about how many vectors pgvector's index
+/// has, if it exists.
 GENERATIONS: concat!(r#"SELECT id, generation, vectors, (SELECT maker FROM library_maker WHERE "only" = 1),
-            /*sqlite 0*/ /*postgres EXISTS (
-                SELECT FROM pg_index JOIN pg_class ON pg_class.oid = pg_index.indexrelid
-                 WHERE indrelid = 'library_vectors'::regclass AND relname LIKE 'library_near_%')*/
+            /*sqlite NULL*/ /*postgres (SELECT max(reltuples)::bigint
+                FROM pg_index JOIN pg_class ON pg_class.oid = pg_index.indexrelid
+               WHERE indrelid = 'library_vectors'::regclass AND relname LIKE 'library_near_%')*/
        FROM library_collections WHERE id "#, any!("$1"));
 
 /// Bulk.

@@ -238,31 +238,28 @@ async fn write_blocks(tx: &mut Tx<'_>, blocks: &BTreeMap<i64, Block>) -> Result<
 }
 
 /// The signs of chunks with neighbouring keys, and which of them have any.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Block {
+struct Block {
     /// A bit for each chunk.
-    pub present: Vec<u8>,
+    present: Vec<u8>,
     /// The signs of each, one after the other.
-    pub bits: Vec<u8>,
+    bits: Vec<u8>,
 }
 
 impl Block {
-    /// One for vectors of so many numbers, without any.
-    pub(crate) fn empty(dimensions: usize) -> Self {
+    fn empty(dimensions: usize) -> Self {
         Self {
             present: vec![0; BLOCK_CHUNKS / 8],
             bits: vec![0; width(dimensions) * BLOCK_CHUNKS],
         }
     }
 
-    /// Whether no chunk has signs.
-    pub(crate) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.present.iter().all(|byte| *byte == 0)
     }
 
     /// Gives a chunk its signs. False if the others have another length.
     #[must_use]
-    pub(crate) fn set(&mut self, chunk: i64, bits: &[u8]) -> bool {
+    fn set(&mut self, chunk: i64, bits: &[u8]) -> bool {
         let (width, slot) = (bits.len(), slot_of(chunk));
         if self.bits.len() != width * BLOCK_CHUNKS {
             return false;
@@ -273,7 +270,7 @@ impl Block {
     }
 
     /// Takes the signs of a chunk away.
-    pub(crate) fn clear(&mut self, chunk: i64) {
+    fn clear(&mut self, chunk: i64) {
         let (width, slot) = (self.bits.len() / BLOCK_CHUNKS, slot_of(chunk));
         self.present[slot / 8] &= !(1 << (slot % 8));
         self.bits[slot * width..(slot + 1) * width].fill(0);

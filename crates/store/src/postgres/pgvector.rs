@@ -40,10 +40,6 @@ const MAX_IN_VIEW: usize = 1000;
 const MAX_VISITED: i64 = 20_000;
 const MAX_PLACE: i64 = 4000;
 
-/// The smallest share of vectors that the searched collections must have: the index passes over those of all others. A scan
-/// of a smaller share takes less time.
-const MIN_SHARE: i64 = 16;
-
 /// What the database has.
 #[derive(Debug)]
 struct State {
@@ -244,10 +240,7 @@ pub(crate) async fn nearest(
     };
     let state = transaction.prepare_cached(STATE).await?;
     let state = State::read(&transaction.query_one(&state, &[]).await?)?;
-    let fits = |index: &Index| {
-        usize::try_from(index.dimensions) == Ok(query.vector.len())
-            && vectors.saturating_mul(MIN_SHARE) >= state.vectors
-    };
+    let fits = |index: &Index| usize::try_from(index.dimensions) == Ok(query.vector.len());
     let Some(index) = state.usable().filter(fits) else {
         return Ok(None);
     };

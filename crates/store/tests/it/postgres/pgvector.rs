@@ -222,6 +222,7 @@ async fn an_index_that_exists_is_used_except_for_a_small_share_of_the_vectors() 
         }
     }
     write(&store, large, 3000..6000, DIMENSIONS).await;
+    execute(&address, "ANALYZE library_vectors").await;
     assert!(nearest(&store, &[small], asked(), MOST).await.is_empty());
     // A vector without a direction is compared by a scan.
     let nowhere = vec![0.0; DIMENSIONS];

@@ -3,11 +3,11 @@
 use lango_core::Text;
 use std::fmt;
 
-/// A name that can be kept: not empty, not too long, on one line, without characters that steer a screen.
+/// A valid name: not empty, not too long, on one line, without control characters.
 ///
-/// It is kept as written, without the space around it. Two names are the same if their keys are: without space around,
-/// any space within as one blank, upper and lower case alike, joiners of no width left out. For predicates `_` and `-`
-/// are space too, so that `works_at` and `works at` are one. Accents count, and so does how they are encoded.
+/// It is stored as written, without surrounding space. Two names are the same if their keys are: trimmed, each run of space as
+/// one blank, in one case, without zero-width joiners. For predicates `_` and `-` are space too, so that `works_at` and
+/// `works at` are the same. Accents count, and so does how they are encoded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Name(Text);
 
@@ -15,7 +15,6 @@ impl Name {
     /// The longest name, in characters.
     pub const LONGEST: usize = 200;
 
-    /// The name, unless it cannot be one.
     pub fn new(text: &str) -> Result<Self, NameError> {
         let text = text.trim();
         if let Some(character) = text.chars().find(|character| is_unseen(*character)) {
@@ -42,12 +41,11 @@ impl Name {
         self.0 == other.0 || self.key() == other.key()
     }
 
-    /// What it is found by, as an entity or a type.
+    /// The key as an entity or a type.
     pub fn key(&self) -> String {
         fold(self.0.split_whitespace())
     }
 
-    /// What it is found by, as a predicate.
     pub fn predicate_key(&self) -> String {
         let is_space =
             |character: char| character.is_whitespace() || matches!(character, '_' | '-');
@@ -70,21 +68,14 @@ impl fmt::Display for Name {
 /// Why a text cannot be a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
-    /// There is nothing in it.
     #[error("it is empty")]
     Empty,
     /// It is longer than [`Name::LONGEST`].
     #[error("it has {characters} characters, and {most} are the most", most = Name::LONGEST)]
-    TooLong {
-        /// How many it has.
-        characters: usize,
-    },
+    TooLong { characters: usize },
     /// It would not stay on its line, or looks like another.
     #[error("it holds the character {character:?}, which cannot be seen")]
-    Unseen {
-        /// The first such one.
-        character: char,
-    },
+    Unseen { character: char },
 }
 
 /// Upper case first: it brings together what lower case alone keeps apart, such as `ß` and `ss`, `ς` and `σ`.
@@ -108,7 +99,7 @@ fn fold<'a>(words: impl Iterator<Item = &'a str>) -> String {
     key
 }
 
-/// Some scripts and many emoji need them, and nobody sees whether they are there.
+/// Joiners that some scripts and many emoji need, and that are invisible.
 fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}')
 }

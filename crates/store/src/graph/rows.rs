@@ -1,4 +1,4 @@
-//! The seam to the facts: each user's own graph, which nobody else sees.
+//! Access to the facts. Each user has a graph of their own.
 //!
 //! Writes are short transactions that lock the user's row first, so that replicas create nothing twice. Reads see one
 //! snapshot and find their rows by key.

@@ -25,7 +25,7 @@ pub enum Direction {
     Both,
 }
 
-/// How far a walk goes. What is beyond the hard limits is taken as if it were at them.
+/// How far a walk goes. Values beyond the hard limits are lowered to them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WalkLimits {
     /// How many facts lie between the start and the farthest entity; up to [`Self::MOST_DEPTH`].
@@ -38,10 +38,9 @@ pub struct WalkLimits {
 }
 
 impl WalkLimits {
-    /// The deepest any walk goes.
     pub const MOST_DEPTH: usize = 6;
 
-    /// A walk of this depth and size. Each entity on the way gets a quarter of the facts at most.
+    /// Limits of this depth and size. Each entity on the way gets a quarter of the facts at most.
     pub fn new(depth: usize, facts: usize) -> Self {
         Self {
             depth,

@@ -1,14 +1,12 @@
-//! The words of a text as the index is given them: in small letters, without accents, one blank between two.
+//! Normalizes text for PostgreSQL's index of words: lower case, no accents, one blank between two words.
 //!
-//! It is done here because the server's own ways depend on its locale and its extensions, and one index must mean the same
-//! wherever it is.
+//! PostgreSQL's own functions depend on its locale and extensions; the index must be the same on every server.
 
 use icu_normalizer::DecomposingNormalizerBorrowed;
 
-/// The longest word that is kept, in bytes; nobody looks for a longer one, and an index cannot hold any length.
+/// The longest word that is indexed, in bytes.
 const LONGEST_WORD: usize = 200;
 
-/// The words of a text.
 pub(super) fn fold(text: &str) -> String {
     let parted = DecomposingNormalizerBorrowed::new_nfd().normalize_iter(text.chars());
     let mut folded = String::with_capacity(text.len());
@@ -25,7 +23,7 @@ pub(super) fn fold(text: &str) -> String {
     folded
 }
 
-/// Ends the word that began at `start`; gives where the next one begins.
+/// Ends the word that starts at `start`; returns where the next one starts.
 fn end_word(folded: &mut String, start: usize) -> usize {
     match folded.len() - start {
         0 => {}

@@ -40,7 +40,7 @@ const MAX_IN_VIEW: usize = 1000;
 const MAX_VISITED: i64 = 20_000;
 const MAX_PLACE: i64 = 4000;
 
-/// What the database has.
+/// What the database has of the extension and its index.
 #[derive(Debug)]
 struct State {
     /// The version of the installed extension, and its schema, quoted.

@@ -125,7 +125,7 @@ mod tests {
         let selection = TermSelection::new(terms, &words);
         assert_eq!(texts(&selection), ["rare", "repeated"]);
         assert_eq!(selection.left_out, 1);
-        // It is in the index, though nobody reads where.
+        // The index has it, but its postings are not read.
         assert_eq!(selection.is_known, [false, true, false]);
     }
 

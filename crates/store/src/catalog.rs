@@ -1,6 +1,6 @@
-//! The list of sessions, for people.
+//! The lists of sessions and approvals that a user sees.
 
-use crate::approvals;
+use crate::approvals::{self, APPROVALS, COUNT_WAITING, REVOKE};
 use crate::archive::is_hidden;
 use crate::engine::{Engine, Failure, Row, Sql, sql, values};
 use crate::store::Store;
@@ -37,11 +37,18 @@ impl SessionCatalog for Store {
     }
 
     fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>> {
-        approvals::all(&self.engine, user)
+        self.engine.read(user.clone(), |tx, user| {
+            Box::pin(async move { approvals::read(tx, APPROVALS, values![user]).await })
+        })
     }
 
     fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>> {
-        approvals::count_waiting(&self.engine, user)
+        self.engine.read(user.clone(), |tx, user| {
+            Box::pin(async move {
+                let count = tx.value(COUNT_WAITING, values![user]).await?;
+                Ok(count.unwrap_or(0))
+            })
+        })
     }
 
     fn unfinished(
@@ -64,7 +71,15 @@ impl SessionCatalog for Store {
     }
 
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>> {
-        approvals::revoke(&self.engine, user, grant)
+        let given = (user.clone(), grant.clone());
+        self.engine.write_one(given, |tx, (user, id)| {
+            Box::pin(async move {
+                if tx.execute(REVOKE, values![user, id]).await? == 0 && !tx.is_repeated() {
+                    return Err(StoreError::NotGranted { id: id.clone() }.into());
+                }
+                Ok(())
+            })
+        })
     }
 }
 
@@ -89,23 +104,26 @@ fn unfinished(row: Row<'_>) -> Result<UnfinishedTurn, Failure> {
     })
 }
 
-/// A user's sessions, the one used last first.
-pub(crate) const SESSIONS: Sql = sql!(
-    r#"SELECT id, "user", title, created, updated,
+/// Selects what [`summary`] reads.
+macro_rules! summaries {
+    ($rest:literal) => {
+        sql!(concat!(
+            r#"SELECT id, "user", title, created, updated,
             (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
-       FROM sessions WHERE "user" = $1 ORDER BY updated DESC, id LIMIT $2"#
+       FROM sessions WHERE "user" = $1"#,
+            $rest
+        ))
+    };
+}
+
+pub(crate) const SESSIONS: Sql = summaries!(" ORDER BY updated DESC, id LIMIT $2");
+
+/// Sessions in a range of ids: from a prefix to the greatest id that starts with it.
+pub(crate) const SESSIONS_WITH_PREFIX: Sql = summaries!(
+    " AND id >= $2 AND id <= $2 || /*sqlite char(1114111)*/ /*postgres chr(1114111)*/ ORDER BY id LIMIT $3"
 );
 
-/// A user's sessions in a range of ids: from a prefix to the greatest id that begins with it.
-pub(crate) const SESSIONS_WITH_PREFIX: Sql = sql!(
-    r#"SELECT id, "user", title, created, updated,
-            (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
-       FROM sessions
-      WHERE "user" = $1 AND id >= $2 AND id <= $2 || /*sqlite char(1114111)*/ /*postgres chr(1114111)*/
-      ORDER BY id LIMIT $3"#
-);
-
-/// Turns without an outcome, in sessions after one, that no other replica than `$3` is at.
+/// Unfinished turns in sessions after one, without those that another replica than `$3` has leased.
 pub(crate) const UNFINISHED: Sql = sql!(concat!(
     r#"SELECT turns.session, sessions."user", turns.turn,
             EXISTS (SELECT 1 FROM approvals

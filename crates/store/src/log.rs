@@ -3,35 +3,30 @@
 mod append;
 mod apply;
 mod batch;
-mod ends;
 mod history;
 #[cfg(test)]
 mod plans;
 pub(crate) mod statements;
 
-pub(crate) use append::take_over;
-pub(crate) use ends::Ends;
+pub(crate) use append::{import, log_end};
+pub(crate) use batch::Ends;
 
-use crate::approvals;
-use crate::archive::must_be_kept;
-use crate::engine::{
-    Durability, Engine, Failure, Row, Sql, Tx, sql, stored as stored_number, values,
-};
+use crate::approvals::{self, GRANTS};
+use crate::engine::{Durability, Engine, Failure, Sql, Tx, sql, stored, values};
 use crate::postgres::renewer::EVENTS as CHANNEL;
 use crate::store::Store;
-use crate::stored::{self, EventColumns};
-use append::{Guard, NewEvents, append, not_found};
+use crate::stored::{check_user, event, not_found};
+use append::{Guard, NewEvents, append};
 use lango_core::{
     AgentName, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page, Patience, RemoteThread,
     SessionHead, SessionId, SessionStore, StoreError, TurnId,
 };
 use statements::{INSERT_SESSION, IS_NEW, IS_VISIBLE};
-use std::borrow::Cow;
 
 impl SessionStore for Store {
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
         Box::pin(async move {
-            must_be_kept(&session)?;
+            check_user(&session.user, &format!("session `{}`", session.id))?;
             let created = self
                 .engine
                 .write_log(Durability::Process, session, |tx, session| {
@@ -72,7 +67,7 @@ impl SessionStore for Store {
         let Some(session) = events.first().map(|event| event.session.clone()) else {
             return Box::pin(std::future::ready(Ok(())));
         };
-        // The lease as of when it was asked for: one that is given up meanwhile must not count as none.
+        // The lease at the time of the call: one that is released meanwhile must not count as none.
         let lease = match &self.engine {
             Engine::Sqlite(_) => None,
             Engine::Postgres(postgres) => postgres.lease_of(&session),
@@ -128,7 +123,12 @@ impl SessionStore for Store {
                     .query(EVENTS, values, |row| event(row, session, root_agent))
                     .await?;
                 if events.is_empty() {
-                    must_be_visible(tx, session).await?;
+                    let is_visible = tx.exists(IS_VISIBLE, values![session]).await?;
+                    return if is_visible {
+                        Ok(events)
+                    } else {
+                        Err(not_found(session).into())
+                    };
                 }
                 Ok(events)
             })
@@ -156,7 +156,13 @@ impl SessionStore for Store {
         session: &SessionId,
         folder: &str,
     ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>> {
-        approvals::grants(&self.engine, session, folder)
+        let given = (session.clone(), folder.to_owned());
+        self.engine.read(given, |tx, (session, folder)| {
+            Box::pin(async move {
+                let values = values![session, folder];
+                Ok(approvals::read(tx, GRANTS, values).await?.granted)
+            })
+        })
     }
 
     fn remote_thread(
@@ -179,7 +185,7 @@ impl SessionStore for Store {
     }
 }
 
-/// What a batch has to outlive: an event that binds lango outlives the machine.
+/// Returns what a batch must survive: an event that binds lango survives a crash of the machine.
 pub(crate) fn durability_of(events: &[Event]) -> Durability {
     if events.iter().any(|event| event.body.is_binding()) {
         Durability::Machine
@@ -199,53 +205,27 @@ pub(crate) async fn append_here(tx: &mut Tx<'_>, events: &Batch) -> Result<(), F
     append(tx, &new).await.map(drop)
 }
 
-/// Creates an empty session, whoever its user is.
+/// Creates an empty session, hidden or not.
 pub(crate) async fn create(tx: &mut Tx<'_>, session: &NewSession) -> Result<(), Failure> {
-    let created = stored_number(session.created.0)?;
+    let created = stored(session.created.0)?;
     let values = values![session.id, session.user, created];
     if tx.execute(INSERT_SESSION, values).await? > 0 {
         return Ok(());
     }
-    // An earlier try may have created it.
-    if tx.is_repeated() && tx.query_opt(IS_NEW, values, |_| Ok(())).await?.is_some() {
+    // An earlier attempt may have created it.
+    if tx.is_repeated() && tx.exists(IS_NEW, values).await? {
         return Ok(());
     }
     let id = session.id.clone();
     Err(StoreError::Exists { id }.into())
 }
 
-async fn must_be_visible(tx: &mut Tx<'_>, session: &SessionId) -> Result<(), Failure> {
-    let values = values![session];
-    let visible = tx.query_opt(IS_VISIBLE, values, |_| Ok(())).await?;
-    visible.ok_or_else(|| not_found(session).into())
-}
-
-fn event(row: Row<'_>, session: &SessionId, root_agent: &AgentName) -> Result<Event, Failure> {
-    let seq = row.get(0)?;
-    let text = |column| {
-        let text: Result<Cow<'_, str>, _> = row.get(column);
-        text.map_err(|failure| failure.in_event(session, seq))
-    };
-    let columns = EventColumns {
-        seq,
-        turn: &text(1)?,
-        frame: &text(2)?,
-        author: &text(3)?,
-        time: row
-            .get(4)
-            .map_err(|failure| failure.in_event(session, seq))?,
-        body: &text(5)?,
-    };
-    Ok(stored::event(&columns, session, root_agent)?)
-}
-
-/// Events in their order.
 const EVENTS: Sql = sql!(
     "SELECT seq, turn, frame, author, time, body FROM events
      WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT $3"
 );
 
-/// The events of one turn: from its first to the next turn's.
+/// The events of one turn: from its first one to that of the next turn.
 const TURN_EVENTS: Sql = sql!(
     "SELECT seq, turn, frame, author, time, body FROM events
      WHERE session = $1
@@ -257,6 +237,5 @@ const TURN_EVENTS: Sql = sql!(
      ORDER BY seq"
 );
 
-/// Where a conversation with a remote agent stands.
 const REMOTE_THREAD: Sql =
     sql!("SELECT context, task FROM remote_threads WHERE session = $1 AND agent = $2");

@@ -5,26 +5,22 @@
 
 use crate::engine::{Sql, sql};
 
-/// The watermark of a session of this user, if it has one.
 pub(super) const WATERMARK: Sql = sql!(
     r#"SELECT observed, revision, trusted, failures
        FROM sessions LEFT JOIN watermarks ON watermarks.session = sessions.id AND watermarks."user" = sessions."user"
       WHERE sessions.id = $1 AND sessions."user" = $2"#
 );
 
-/// Locks the watermark until the end of the transaction.
 pub(super) const LOCK_WATERMARK: Sql = sql!(
     r#"SELECT revision FROM watermarks WHERE session = $1 AND "user" = $2 /*postgres FOR UPDATE*/"#
 );
 
-/// Inserts the watermark of a session that has none.
 pub(super) const INSERT_WATERMARK: Sql = sql!(
     r#"INSERT INTO watermarks (session, "user")
      SELECT id, "user" FROM sessions WHERE id = $1 AND "user" = $2
      ON CONFLICT (session) DO NOTHING"#
 );
 
-/// Whether a session is this user's.
 pub(super) const OWNS: Sql = sql!(r#"SELECT 1 FROM sessions WHERE id = $1 AND "user" = $2"#);
 
 /// Moves the watermark past observed turns, unless another step was committed first.
@@ -33,13 +29,11 @@ pub(super) const MOVE_OBSERVED: Sql = sql!(
       WHERE session = $1 AND "user" = $2 AND revision = $3 AND observed <= $4"#
 );
 
-/// Moves the revision for any other step, unless another step was committed first.
 pub(super) const MOVE_REVISION: Sql = sql!(
     r#"UPDATE watermarks SET revision = revision + 1, failures = 0
       WHERE session = $1 AND "user" = $2 AND revision = $3"#
 );
 
-/// Counts a failure of the model.
 pub(super) const COUNT_FAILURE: Sql = sql!(
     r#"UPDATE watermarks SET failures = failures + 1 WHERE session = $1 AND "user" = $2 RETURNING failures"#
 );
@@ -65,37 +59,31 @@ pub(super) const UNOBSERVED: Sql = sql!(
       ORDER BY turns.ordinal LIMIT $4"#
 );
 
-/// The last turn of a session.
 pub(super) const LAST_TURN: Sql =
     sql!("SELECT ordinal, turn FROM turns WHERE session = $1 ORDER BY ordinal DESC LIMIT 1");
 
-/// Inserts an observation or a reflection of a session of this user.
 pub(super) const INSERT_RECOLLECTION: Sql = sql!(
     r#"INSERT INTO recollections ("user", session, generation, first_turn, last_turn, text, source, trusted, created)
      SELECT "user", id, $3, $4, $5, $6, $7, $8, $9 FROM sessions WHERE id = $1 AND "user" = $2
      RETURNING id"#
 );
 
-/// An observation with the same text and source.
 pub(super) const SAME_NOTE: Sql = sql!(
     r#"SELECT id FROM recollections
       WHERE session = $1 AND "user" = $2 AND generation = 0 AND text = $3 AND source = $4
       ORDER BY id LIMIT 1"#
 );
 
-/// Marks recollections as parts of a reflection.
 pub(super) const SET_PARTS: Sql = sql!(
     r#"UPDATE recollections SET part_of = $3
       WHERE id = /*postgres ANY*/ ($4) AND session = $1 AND "user" = $2 AND part_of IS NULL RETURNING id"#
 );
 
-/// Recollections of a generation, the newest first.
 pub(super) const NEWEST: Sql = sql!(
     r#"SELECT id, first_turn, last_turn, text, source, trusted, created, part_of FROM recollections
       WHERE session = $1 AND "user" = $2 AND generation = $3 ORDER BY id DESC LIMIT $4"#
 );
 
-/// Recollections of a generation that are not condensed yet, the oldest first.
 pub(super) const OLDEST_UNCONDENSED: Sql = sql!(
     r#"SELECT id, first_turn, last_turn, text, source, trusted, created, part_of
        FROM recollections /*sqlite INDEXED BY recollections_loose*/
@@ -148,7 +136,6 @@ pub(super) const DELETE_RECOLLECTIONS: Sql = sql!(
         AND /*sqlite min*/ /*postgres least*/ (generation, 1) = $3 RETURNING id"#
 );
 
-/// Keeps turns from being observed.
 pub(super) const FORGET_TURNS: Sql = sql!(
     r#"INSERT INTO forgotten_turns (session, ordinal)
      SELECT id, /*postgres unnest*/ ($3::bigint[]) FROM sessions WHERE id = $1 AND "user" = $2
@@ -161,7 +148,6 @@ pub(super) const LOCK_SAVED: Sql = sql!(
     postgres: "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' saved_memories ' || $1, 0))",
 );
 
-/// The number of a user's saved memories.
 pub(super) const COUNT_SAVED: Sql =
     sql!(r#"SELECT count(*) FROM saved_memories WHERE "user" = $1"#);
 
@@ -171,7 +157,6 @@ pub(super) const RETAG_SAVED: Sql = sql!(
       WHERE "user" = $1 AND text = $2 RETURNING id"#
 );
 
-/// Inserts a saved memory.
 pub(super) const INSERT_SAVED: Sql = sql!(
     r#"INSERT INTO saved_memories ("user", text, tags, source, trusted, created)
      VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"#
@@ -183,7 +168,6 @@ pub(super) const SAVED: Sql = sql!(
        FROM saved_memories WHERE "user" = $1 ORDER BY id DESC LIMIT $2"#
 );
 
-/// Deletes saved memories.
 pub(super) const DELETE_SAVED: Sql = sql!(
     r#"DELETE FROM saved_memories WHERE id = /*postgres ANY*/ ($2) AND "user" = $1 RETURNING id"#
 );
@@ -221,18 +205,12 @@ pub(crate) const EVERYDAY: &[Sql] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::plans::sqlite_plan;
+    use crate::engine::plans::assert_sqlite_uses_keys;
 
     #[test]
     fn no_statement_of_memory_scans_a_table_or_sorts() {
         for statement in EVERYDAY {
-            let plan = sqlite_plan(*statement);
-            let scans = plan.replace("SCAN CONSTANT ROW", "");
-            let scans = scans.replace("SCAN newest", "");
-            assert!(
-                !scans.contains("SCAN") && !plan.contains("TEMP B-TREE"),
-                "{plan}"
-            );
+            assert_sqlite_uses_keys(*statement, &["newest"]);
         }
     }
 }

@@ -1,12 +1,11 @@
-//! What a new turn has to know of a session: the end of the log and the exchanges of its history, read by key.
+//! The state of a session that a new turn needs: the end of the log and the exchanges of its history, read by key.
 
-use super::append::not_found;
 use super::batch::End;
 use crate::engine::{Failure, Row, Sql, Tx, sql, values};
-use crate::stored::exchange_in;
+use crate::stored::{exchange_in, not_found};
 use lango_core::{AgentName, Exchange, SessionHead, SessionId};
 
-/// The head of a session and the end of its log.
+/// Returns the head of a session and the end of its log.
 pub(super) async fn head(
     tx: &mut Tx<'_>,
     session: &SessionId,
@@ -67,11 +66,11 @@ fn turn(
     }))
 }
 
-/// Whose session it is, the end of its log, how many turns it has, and those from the block of `$2` turns before the last
-/// full one on, with their question, their answer and the delegation behind it.
+/// The user of a session, the end of its log, the number of its turns, and those from the block of `$2` turns before the last
+/// full one on, with question, answer and delegation.
 ///
-/// Whatever PostgreSQL believes to know about the tables: the turns are the last of an index, in its order, and each event is
-/// looked up by its key. Left to itself it has been seen to read all turns and all events of a session.
+/// The laterals make PostgreSQL read the last turns from their index and each event by its key, whatever its statistics are.
+/// Without them it has read all turns and all events of a session.
 pub(super) const HEAD: Sql = sql!(
     sqlite: r#"SELECT sessions.user,
             (SELECT seq FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT 1),

@@ -2,31 +2,23 @@
 
 use crate::approvals::{self, APPROVALS, COUNT_WAITING, REVOKE};
 use crate::archive::is_hidden;
+use crate::database::Answer;
 use crate::engine::{Engine, Failure, Row, Sql, sql, values};
 use crate::store::Store;
 use lango_core::{
-    ApprovalId, Approvals, BoxFuture, SessionCatalog, SessionId, SessionSummary, StoreError,
-    UnfinishedTurn, UserId,
+    ApprovalId, Approvals, SessionCatalog, SessionId, SessionSummary, StoreError, UnfinishedTurn,
+    UserId,
 };
 
 impl SessionCatalog for Store {
-    fn list(
-        &self,
-        user: &UserId,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+    fn list(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SessionSummary>> {
         self.engine
             .read((user.clone(), limit), |tx, (user, limit)| {
                 Box::pin(async move { tx.query(SESSIONS, values![user, limit], summary).await })
             })
     }
 
-    fn find(
-        &self,
-        user: &UserId,
-        prefix: &str,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+    fn find(&self, user: &UserId, prefix: &str, limit: usize) -> Answer<'_, Vec<SessionSummary>> {
         let given = (user.clone(), prefix.to_owned(), limit);
         self.engine.read(given, |tx, (user, prefix, limit)| {
             Box::pin(async move {
@@ -36,13 +28,13 @@ impl SessionCatalog for Store {
         })
     }
 
-    fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>> {
+    fn approvals(&self, user: &UserId) -> Answer<'_, Approvals> {
         self.engine.read(user.clone(), |tx, user| {
             Box::pin(async move { approvals::read(tx, APPROVALS, values![user]).await })
         })
     }
 
-    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>> {
+    fn count_waiting(&self, user: &UserId) -> Answer<'_, usize> {
         self.engine.read(user.clone(), |tx, user| {
             Box::pin(async move {
                 let count = tx.value(COUNT_WAITING, values![user]).await?;
@@ -55,7 +47,7 @@ impl SessionCatalog for Store {
         &self,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<UnfinishedTurn>, StoreError>> {
+    ) -> Answer<'_, Vec<UnfinishedTurn>> {
         let after = after.map_or_else(String::new, ToString::to_string);
         let replica = match &self.engine {
             Engine::Sqlite(_) => String::new(),
@@ -70,7 +62,7 @@ impl SessionCatalog for Store {
             })
     }
 
-    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> Answer<'_, ()> {
         let given = (user.clone(), grant.clone());
         self.engine.write_one(given, |tx, (user, id)| {
             Box::pin(async move {

@@ -12,19 +12,20 @@ pub(crate) use append::{import, log_end};
 pub(crate) use batch::Ends;
 
 use crate::approvals::{self, GRANTS};
+use crate::database::Answer;
 use crate::engine::{Durability, Engine, Failure, Sql, Tx, sql, stored, values};
 use crate::postgres::renewer::EVENTS as CHANNEL;
 use crate::store::Store;
 use crate::stored::{check_user, event, not_found};
 use append::{Guard, NewEvents, append};
 use lango_core::{
-    AgentName, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page, Patience, RemoteThread,
-    SessionHead, SessionId, SessionStore, StoreError, TurnId,
+    AgentName, Batch, Event, Grant, Hold, NewSession, Page, Patience, RemoteThread, SessionHead,
+    SessionId, SessionStore, StoreError, TurnId,
 };
 use statements::{INSERT_SESSION, IS_NEW, IS_VISIBLE};
 
 impl SessionStore for Store {
-    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn create(&self, session: NewSession) -> Answer<'_, ()> {
         Box::pin(async move {
             check_user(&session.user, &format!("session `{}`", session.id))?;
             let created = self
@@ -36,7 +37,7 @@ impl SessionStore for Store {
         })
     }
 
-    fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
+    fn open(&self, session: &SessionId) -> Answer<'_, SessionHead> {
         let given = (session.clone(), self.root_agent.clone());
         let head = self.engine.read(given, |tx, (session, root_agent)| {
             Box::pin(history::head(tx, session, root_agent))
@@ -49,11 +50,7 @@ impl SessionStore for Store {
         })
     }
 
-    fn hold(
-        &self,
-        session: &SessionId,
-        patience: Patience,
-    ) -> BoxFuture<'_, Result<Hold, StoreError>> {
+    fn hold(&self, session: &SessionId, patience: Patience) -> Answer<'_, Hold> {
         let session = session.clone();
         Box::pin(async move {
             match &self.engine {
@@ -63,7 +60,7 @@ impl SessionStore for Store {
         })
     }
 
-    fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn append(&self, events: Batch) -> Answer<'_, ()> {
         let Some(session) = events.first().map(|event| event.session.clone()) else {
             return Box::pin(std::future::ready(Ok(())));
         };
@@ -110,11 +107,7 @@ impl SessionStore for Store {
         })
     }
 
-    fn read(
-        &self,
-        session: &SessionId,
-        page: Page,
-    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+    fn read(&self, session: &SessionId, page: Page) -> Answer<'_, Vec<Event>> {
         let given = (session.clone(), page, self.root_agent.clone());
         self.engine.read(given, |tx, (session, page, root_agent)| {
             Box::pin(async move {
@@ -135,11 +128,7 @@ impl SessionStore for Store {
         })
     }
 
-    fn turn_events(
-        &self,
-        session: &SessionId,
-        turn: &TurnId,
-    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
+    fn turn_events(&self, session: &SessionId, turn: &TurnId) -> Answer<'_, Vec<Event>> {
         let given = (session.clone(), turn.clone(), self.root_agent.clone());
         self.engine.read(given, |tx, (session, turn, root_agent)| {
             Box::pin(async move {
@@ -151,11 +140,7 @@ impl SessionStore for Store {
         })
     }
 
-    fn grants(
-        &self,
-        session: &SessionId,
-        folder: &str,
-    ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>> {
+    fn grants(&self, session: &SessionId, folder: &str) -> Answer<'_, Vec<Grant>> {
         let given = (session.clone(), folder.to_owned());
         self.engine.read(given, |tx, (session, folder)| {
             Box::pin(async move {
@@ -169,7 +154,7 @@ impl SessionStore for Store {
         &self,
         session: &SessionId,
         agent: &AgentName,
-    ) -> BoxFuture<'_, Result<Option<RemoteThread>, StoreError>> {
+    ) -> Answer<'_, Option<RemoteThread>> {
         let given = (session.clone(), agent.clone());
         self.engine.read(given, |tx, (session, agent)| {
             Box::pin(async move {

@@ -3,17 +3,16 @@
 
 mod statements;
 
+use crate::database::Answer;
 use crate::engine::{Failure, Row, Tx, values};
 use crate::store::Store;
+use crate::stored::{check_user, failed};
 use lango_core::{
-    AccountStatus, BoxFuture, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange,
-    PaymentChanged, PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals,
-    Reservation, Reserved, SignedTransaction, StoreError, Text, TotalsQuery,
+    AccountStatus, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange, PaymentChanged,
+    PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals, Reservation, Reserved,
+    SignedTransaction, StoreError, Text, TotalsQuery,
 };
-use statements::{
-    ADD_ACCOUNT, ADD_BUDGET, BUDGETS, INSERT, LOCK_ACCOUNT, LOCK_PAYMENT, NEWEST, NEXT_NONCE, OPEN,
-    PAYMENT, TAKE_NONCE, TOTALS, UPDATE,
-};
+use statements::*;
 
 /// Maximum length of a purpose, a detail or another text of a payment, in bytes.
 const MOST_TEXT_BYTES: usize = 4096;
@@ -22,38 +21,19 @@ const MOST_TEXT_BYTES: usize = 4096;
 const MOST_RAW_BYTES: usize = 16 << 10;
 
 impl PaymentStore for Store {
-    fn reserve_payment(
-        &self,
-        reservation: Reservation,
-    ) -> BoxFuture<'_, Result<Reserved, StoreError>> {
-        Box::pin(async move {
-            check_reservation(&reservation)?;
-            let reserved = self.engine.write_twice(reservation, |tx, reservation| {
-                Box::pin(reserve(tx, reservation))
-            });
-            reserved.await
+    fn reserve_payment(&self, reservation: Reservation) -> Answer<'_, Reserved> {
+        self.engine.write_twice(reservation, |tx, reservation| {
+            Box::pin(reserve(tx, reservation))
         })
     }
 
-    fn change_payment(
-        &self,
-        change: PaymentChange,
-    ) -> BoxFuture<'_, Result<PaymentChanged, StoreError>> {
-        Box::pin(async move {
-            check_change(&change)?;
-            // If the answer to a first try is lost, the second one meets another revision: the caller reads it again.
-            let changed = self
-                .engine
-                .write_twice(change, |tx, change| Box::pin(apply(tx, change)));
-            changed.await
-        })
+    fn change_payment(&self, change: PaymentChange) -> Answer<'_, PaymentChanged> {
+        // If the reply to a first attempt is lost, the second one finds another revision: the caller reads it again.
+        self.engine
+            .write_twice(change, |tx, change| Box::pin(apply(tx, change)))
     }
 
-    fn payments(
-        &self,
-        query: PaymentQuery,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Payment>, StoreError>> {
+    fn payments(&self, query: PaymentQuery, limit: usize) -> Answer<'_, Vec<Payment>> {
         self.engine.read((query, limit), |tx, (query, limit)| {
             Box::pin(async move {
                 let (statement, account) = match query {
@@ -69,15 +49,12 @@ impl PaymentStore for Store {
         })
     }
 
-    fn payment_account(
-        &self,
-        query: TotalsQuery,
-    ) -> BoxFuture<'_, Result<AccountStatus, StoreError>> {
+    fn payment_account(&self, query: TotalsQuery) -> Answer<'_, AccountStatus> {
         self.engine.snapshot(query, |tx, query| {
             Box::pin(async move {
                 let account = &query.account;
                 let values = values![account.network, account.wallet];
-                let next = tx.query_opt(NEXT_NONCE, values, |row| row.get(0)).await?;
+                let next = tx.value(NEXT_NONCE, values).await?;
                 Ok(AccountStatus {
                     next_nonce: next.unwrap_or(0),
                     totals: totals(tx, query).await?,
@@ -86,7 +63,7 @@ impl PaymentStore for Store {
         })
     }
 
-    fn payment_budget(&self, key: BudgetKey) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn payment_budget(&self, key: BudgetKey) -> Answer<'_, u64> {
         self.engine.read(key, |tx, key| {
             Box::pin(async move {
                 let budgets = budgets(tx, key).await?;
@@ -115,38 +92,34 @@ fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
         payment.created.0,
         payment.updated.0,
     ];
-    if !payment.user.can_be_kept() {
-        return refused("a payment belongs to a user whose name cannot be stored");
-    }
-    if payment.amount == 0 || payment.state != PaymentState::Reserved {
-        return refused("a payment is reserved with an amount and before it is signed");
-    }
-    if texts.iter().any(|text| text.len() > MOST_TEXT_BYTES) {
-        return refused("a text of a payment has more than 4096 bytes");
-    }
-    if numbers.iter().any(|number| i64::try_from(*number).is_err()) {
-        return refused("a number of a payment is too large");
-    }
-    if reservation.budget.is_some() != payment.host.is_some() {
-        return refused("a payment for a host spends a budget, and no other does");
-    }
-    Ok(())
+    check_user(&payment.user, "a payment")?;
+    let refused = if payment.amount == 0 || payment.state != PaymentState::Reserved {
+        "a payment is reserved with an amount and before it is signed"
+    } else if texts.iter().any(|text| text.len() > MOST_TEXT_BYTES) {
+        "a text of a payment has more than 4096 bytes"
+    } else if numbers.iter().any(|number| i64::try_from(*number).is_err()) {
+        "a number of a payment is too large"
+    } else if reservation.budget.is_some() != payment.host.is_some() {
+        "a payment for a host spends a budget, and no other does"
+    } else {
+        return Ok(());
+    };
+    Err(failed(refused))
 }
 
 /// Fails for a change that cannot be stored.
 fn check_change(change: &PaymentChange) -> Result<(), StoreError> {
-    let signed = change.transaction.as_ref().map(|new| &new.signed);
-    if change.detail.len() > MOST_TEXT_BYTES
-        || signed
-            .is_some_and(|signed| signed.raw.len() > MOST_RAW_BYTES || signed.hashes.len() > 4096)
-    {
-        return refused("a change of a payment is too large");
+    let (mut is_large, mut is_taken) = (change.detail.len() > MOST_TEXT_BYTES, false);
+    if let Some(new) = &change.transaction {
+        let signed = &new.signed;
+        is_large |= signed.raw.len() > MOST_RAW_BYTES || signed.hashes.len() > MOST_TEXT_BYTES;
+        is_taken = new.expected_next.is_some_and(|next| next > signed.nonce);
     }
-    if change.transaction.as_ref().is_some_and(|new| {
-        new.expected_next
-            .is_some_and(|next| next > new.signed.nonce)
-    }) {
-        return refused("an account nonce is taken twice");
+    if is_large {
+        return Err(failed("a change of a payment is too large"));
+    }
+    if is_taken {
+        return Err(failed("an account nonce is taken twice"));
     }
     Ok(())
 }
@@ -200,18 +173,13 @@ fn budget_for(
     }
 }
 
-fn refused(detail: &str) -> Result<(), StoreError> {
-    Err(StoreError::Failed {
-        detail: detail.to_owned(),
-    })
-}
-
 async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved, Failure> {
+    check_reservation(reservation)?;
     let payment = &reservation.payment;
     let account = &payment.account;
     let wallet = values![account.network, account.wallet];
     tx.execute(ADD_ACCOUNT, wallet).await?;
-    tx.query_opt(LOCK_ACCOUNT, wallet, |_| Ok(())).await?;
+    tx.exists(LOCK_ACCOUNT, wallet).await?;
     let values = values![payment.id];
     if let Some(existing) = tx.query_opt(PAYMENT, values, self::payment).await? {
         return Ok(Reserved::Existing(existing));
@@ -226,19 +194,17 @@ async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved,
     if let Some((limit, left)) = reservation.limits.exceeded(payment.amount, &totals) {
         return Ok(Reserved::Refused { limit, left });
     }
-    let budgets = match &payment.host {
-        None => Vec::new(),
-        Some(host) => {
-            let key = BudgetKey {
-                account: account.clone(),
-                user: payment.user.clone(),
-                session: payment.session.clone(),
-                host: host.clone(),
-            };
-            budgets(tx, &key).await?
-        }
-    };
-    let budget = match budget_for(&budgets, reservation) {
+    let mut found = Vec::new();
+    if let Some(host) = &payment.host {
+        let key = BudgetKey {
+            account: account.clone(),
+            user: payment.user.clone(),
+            session: payment.session.clone(),
+            host: host.clone(),
+        };
+        found = budgets(tx, &key).await?;
+    }
+    let budget = match budget_for(&found, reservation) {
         Ok(budget) => budget,
         Err((limit, left)) => return Ok(Reserved::Refused { limit, left }),
     };
@@ -267,32 +233,30 @@ async fn insert(
         ];
         tx.execute(ADD_BUDGET, values).await?;
     }
-    tx.execute(
-        INSERT,
-        values![
-            payment.id,
-            account.network,
-            account.wallet,
-            payment.user,
-            payment.session,
-            payment.recipient,
-            payment.purpose,
-            payment.host,
-            payment.budget,
-            payment.amount,
-            payment.day,
-            payment.state.name(),
-            payment.valid_before,
-            payment.detail,
-            payment.created,
-            payment.updated,
-        ],
-    )
-    .await?;
-    Ok(())
+    let state = payment.state.name();
+    let values = values![
+        payment.id,
+        account.network,
+        account.wallet,
+        payment.user,
+        payment.session,
+        payment.recipient,
+        payment.purpose,
+        payment.host,
+        payment.budget,
+        payment.amount,
+        payment.day,
+        state,
+        payment.valid_before,
+        payment.detail,
+        payment.created,
+        payment.updated,
+    ];
+    tx.execute(INSERT, values).await.map(drop)
 }
 
 async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged, Failure> {
+    check_change(change)?;
     let values = values![change.id];
     let payment = tx.query_opt(LOCK_PAYMENT, values, payment).await?;
     let Some(payment) = payment.filter(|payment| applies(change, payment)) else {

@@ -2,11 +2,13 @@
 //!
 //! A change locks the row of the vault first, so that replicas change one vault one after the other.
 
+use crate::database::Answer;
 use crate::engine::{Failure, Row, Sql, Tx, sql, values};
 use crate::store::Store;
+use crate::stored::{check_user, failed};
 use lango_core::{
-    BoxFuture, RecordSelection, StoreError, UserId, VaultChange, VaultChanged, VaultEvent,
-    VaultRecord, VaultSnapshot, VaultStore,
+    RecordSelection, StoreError, UserId, VaultChange, VaultChanged, VaultEvent, VaultRecord,
+    VaultSnapshot, VaultStore,
 };
 
 /// Maximum number of entries in a user's audit log; older ones are deleted.
@@ -16,8 +18,8 @@ pub const MOST_VAULT_EVENTS: u64 = 10_000;
 const MOST_CHANGE_BYTES: usize = 32 << 20;
 
 /// Fails for a change that cannot be stored.
-pub(crate) fn check_change(user: &UserId, change: &VaultChange) -> Result<(), StoreError> {
-    check_owner(user)?;
+fn check_change(user: &UserId, change: &VaultChange) -> Result<(), StoreError> {
+    check_user(user, "a vault")?;
     let head = change.head.as_ref().map_or(0, Vec::len);
     let records = change.put.iter().map(|record| record.envelope.len());
     let refused = if head + records.sum::<usize>() > MOST_CHANGE_BYTES {
@@ -29,76 +31,40 @@ pub(crate) fn check_change(user: &UserId, change: &VaultChange) -> Result<(), St
     } else {
         return Ok(());
     };
-    let detail = refused.to_owned();
-    Err(StoreError::Failed { detail })
-}
-
-/// Fails for a user whose name cannot be stored.
-pub(crate) fn check_owner(user: &UserId) -> Result<(), StoreError> {
-    if user.can_be_kept() {
-        return Ok(());
-    }
-    let detail = "a vault belongs to a user whose name cannot be stored: it is empty, too long, or has control characters";
-    Err(StoreError::Failed {
-        detail: detail.to_owned(),
-    })
+    Err(failed(refused))
 }
 
 impl VaultStore for Store {
-    fn read_vault<'a>(
-        &'a self,
-        user: &'a UserId,
+    fn read_vault(
+        &self,
+        user: &UserId,
         records: RecordSelection,
-    ) -> BoxFuture<'a, Result<Option<VaultSnapshot>, StoreError>> {
+    ) -> Answer<'_, Option<VaultSnapshot>> {
         let given = (user.clone(), records);
         self.engine.snapshot(given, |tx, (user, records)| {
             Box::pin(read(tx, user, records))
         })
     }
 
-    fn change_vault<'a>(
-        &'a self,
-        user: &'a UserId,
-        change: VaultChange,
-    ) -> BoxFuture<'a, Result<VaultChanged, StoreError>> {
-        Box::pin(async move {
-            check_change(user, &change)?;
-            let given = (user.clone(), change);
-            let changed = self.engine.write_twice(given, |tx, (user, vault_change)| {
-                Box::pin(async move {
-                    tx.overwrite_deleted(true)?;
-                    let changed = change_vault(tx, user, vault_change).await;
-                    tx.overwrite_deleted(false)?;
-                    changed
-                })
-            });
-            changed.await
+    fn change_vault(&self, user: &UserId, change: VaultChange) -> Answer<'_, VaultChanged> {
+        let given = (user.clone(), change);
+        self.engine.erase(given, |tx, (user, change)| {
+            Box::pin(change_vault(tx, user, change))
         })
     }
 
-    fn append_vault_event<'a>(
-        &'a self,
-        user: &'a UserId,
-        event: VaultEvent,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            check_owner(user)?;
-            let given = (user.clone(), event);
-            let appended = self.engine.write(given, |tx, (user, event)| {
+    fn append_vault_event(&self, user: &UserId, event: VaultEvent) -> Answer<'_, ()> {
+        self.engine
+            .write((user.clone(), event), |tx, (user, event)| {
                 Box::pin(async move {
+                    check_user(user, "a vault")?;
                     lock_head(tx, user).await?;
                     append_event(tx, user, event).await
                 })
-            });
-            appended.await
-        })
+            })
     }
 
-    fn vault_events<'a>(
-        &'a self,
-        user: &'a UserId,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<VaultEvent>, StoreError>> {
+    fn vault_events(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<VaultEvent>> {
         self.engine
             .read((user.clone(), limit), |tx, (user, limit)| {
                 Box::pin(async move { tx.query(EVENTS, values![user, limit], event).await })
@@ -138,10 +104,11 @@ async fn change_vault(
     user: &UserId,
     change: &VaultChange,
 ) -> Result<VaultChanged, Failure> {
+    check_change(user, change)?;
     let current = lock_head(tx, user).await?;
     let applied = change.head.as_ref().map(|head| (change.revision, head));
     if applied.is_some() && current.as_ref().map(|(at, head)| (*at, head)) == applied {
-        // The answer to an earlier try was lost: a head is never made twice.
+        // The reply to an earlier attempt was lost: a head is never made twice.
         return Ok(VaultChanged::Applied);
     }
     let is_orphaned = change.head.is_none() && change.expected == Some(0);
@@ -150,13 +117,10 @@ async fn change_vault(
         return Ok(VaultChanged::Outdated);
     }
     let changed = match (&change.head, change.expected) {
-        (Some(head), None) => {
-            tx.execute(INSERT_HEAD, values![user, change.revision, head])
-                .await?
-        }
-        (Some(head), Some(_)) => {
-            tx.execute(REPLACE_HEAD, values![user, change.revision, head])
-                .await?
+        (Some(head), expected) => {
+            let statement = expected.map_or(INSERT_HEAD, |_| REPLACE_HEAD);
+            let values = values![user, change.revision, head];
+            tx.execute(statement, values).await?
         }
         (None, _) if is_orphaned => tx.execute(DELETE_ORPHANS, values![user]).await?,
         (None, _) => {
@@ -171,25 +135,18 @@ async fn change_vault(
         tx.execute(DELETE_RECORD, values![user, name]).await?;
     }
     for record in &change.put {
-        tx.execute(PUT_RECORD, values![user, record.name, record.envelope])
-            .await?;
+        let values = values![user, record.name, record.envelope];
+        tx.execute(PUT_RECORD, values).await?;
     }
     append_event(tx, user, &change.event).await?;
     Ok(VaultChanged::Applied)
 }
 
 async fn append_event(tx: &mut Tx<'_>, user: &UserId, event: &VaultEvent) -> Result<(), Failure> {
-    let VaultEvent {
-        time,
-        action,
-        subject,
-        actor,
-    } = event;
-    tx.execute(APPEND_EVENT, values![user, time, action, subject, actor])
-        .await?;
-    tx.execute(TRIM_EVENTS, values![user, MOST_VAULT_EVENTS])
-        .await?;
-    Ok(())
+    let values = values![user, event.time, event.action, event.subject, event.actor];
+    tx.execute(APPEND_EVENT, values).await?;
+    let values = values![user, MOST_VAULT_EVENTS];
+    tx.execute(TRIM_EVENTS, values).await.map(drop)
 }
 
 fn revision_and_head(row: Row<'_>) -> Result<(u64, Vec<u8>), Failure> {
@@ -274,7 +231,7 @@ const EVENTS: Sql = sql!(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::plans::{ManyRows, sqlite_plan};
+    use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
 
     /// Vaults of many users, each with records and a long log.
     const MORE: &str = r#"
@@ -286,36 +243,22 @@ mod tests {
     #[tokio::test]
     async fn no_statement_on_vaults_scans_the_rows_of_other_users_or_sorts() {
         let postgres = ManyRows::open(MORE).await;
-        for statement in [
+        let by_key = [
             HEAD,
             LOCK_HEAD,
             RECORD,
             REPLACE_HEAD,
             DELETE_HEAD,
             INSERT_HEAD,
-            DELETE_RECORD,
-            APPEND_EVENT,
-            TRIM_EVENTS,
-            EVENTS,
-        ] {
-            let plan = postgres.plan(statement).await;
-            assert!(
-                !plan.contains("Seq Scan") && !plan.contains("Sort"),
-                "{plan}"
-            );
-            let plan = sqlite_plan(statement).replace("SCAN CONSTANT ROW", "");
-            assert!(
-                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
-                "{plan}"
-            );
+        ];
+        let events = [DELETE_RECORD, APPEND_EVENT, TRIM_EVENTS, EVENTS];
+        for statement in by_key.into_iter().chain(events) {
+            postgres.assert_uses_keys(statement).await;
+            assert_sqlite_uses_keys(statement, &[]);
         }
         // All of a user's rows, in any order.
         for statement in [RECORDS, DELETE_ORPHANS, DELETE_RECORDS] {
-            let plan = sqlite_plan(statement).replace("SCAN CONSTANT ROW", "");
-            assert!(
-                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
-                "{plan}"
-            );
+            assert_sqlite_uses_keys(statement, &[]);
         }
     }
 }

@@ -6,10 +6,7 @@
 
 use super::apply::apply;
 use super::batch::{End, Rows, session_of};
-use super::statements::{
-    APPEND_FREE, APPEND_HIDDEN, APPEND_LEASED, Append, INSERT_EVENT, IS_VISIBLE, LOG_END,
-    PREVIOUS_HASH, REQUESTS,
-};
+use super::statements::*;
 use crate::archive::{HIDDEN_USER, LogRow};
 use crate::chain::Chain;
 use crate::engine::{Failure, Row, Tx, Value, values};

@@ -1,9 +1,6 @@
 //! Row changes in SQLite, statement by statement. PostgreSQL has them in the statement that appends.
 
-use super::statements::{
-    CONTINUE_TURN, DELETE_APPROVAL, END_REMOTE_TASK, GRANT, INSERT_APPROVAL, INSERT_REFERENCE,
-    INSERT_TURN, SET_REMOTE_THREAD, UPDATE_SESSION, USE_PUT,
-};
+use super::statements::*;
 use crate::engine::{Failure, Tx, values};
 use crate::projection::RowChanges;
 use lango_core::{SessionId, Text};
@@ -24,10 +21,7 @@ pub(super) async fn apply(
         tx.execute(END_REMOTE_TASK, values![session, agent]).await?;
     }
     for digest in &changes.attachments {
-        let values = values![session, digest];
-        let user: Option<Text> = tx
-            .query_opt(INSERT_REFERENCE, values, |row| row.get(0))
-            .await?;
+        let user: Option<Text> = tx.value(INSERT_REFERENCE, values![session, digest]).await?;
         // The first event of a session that refers to bytes uses up their oldest put.
         if let Some(user) = user {
             tx.execute(USE_PUT, values![user, digest]).await?;
@@ -55,7 +49,7 @@ async fn apply_turns(
             row.answer,
             row.finished
         ];
-        let ordinal: Option<i64> = tx.query_opt(INSERT_TURN, values, |row| row.get(0)).await?;
+        let ordinal: Option<i64> = tx.value(INSERT_TURN, values).await?;
         is_first |= ordinal == Some(0);
     }
     let change = &changes.session;

@@ -76,7 +76,7 @@ pub(super) const BUDGETS: Sql = sql!(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::plans::{ManyRows, sqlite_plan};
+    use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
 
     /// Payments of a few accounts, most of them over.
     const MORE: &str = r#"
@@ -95,11 +95,7 @@ mod tests {
         for statement in [
             PAYMENT, OPEN, NEWEST, UPDATE, NEXT_NONCE, TAKE_NONCE, TOTALS, BUDGETS,
         ] {
-            let plan = sqlite_plan(statement);
-            assert!(
-                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
-                "{plan}"
-            );
+            assert_sqlite_uses_keys(statement, &[]);
             let plan = postgres.plan(statement).await;
             assert!(!plan.contains("Seq Scan"), "{plan}");
         }

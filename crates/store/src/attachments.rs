@@ -31,13 +31,17 @@ const REFERENCES_AT_ONCE: usize = 4;
 
 /// Returns the digest that bytes are stored under: their SHA-256 in hexadecimal digits.
 pub fn digest_of(bytes: &[u8]) -> Text {
-    let digest = Sha256::digest(bytes);
-    let mut text = String::with_capacity(2 * digest.len());
-    for byte in digest {
-        // A string takes whatever is written.
+    hex(&Sha256::digest(bytes)).into()
+}
+
+/// Writes bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let text = String::with_capacity(2 * bytes.len());
+    bytes.iter().fold(text, |mut text, byte| {
+        // Writing to a string does not fail.
         let _ = write!(text, "{byte:02x}");
-    }
-    text.into()
+        text
+    })
 }
 
 impl AttachmentStore for Store {

@@ -71,15 +71,12 @@ impl SessionStore for Store {
         };
         let durability = durability_of(&events);
         Box::pin(async move {
-            let guard = match (&self.engine, &lease) {
-                (Engine::Sqlite(_), _) => Guard::default(),
-                (Engine::Postgres(_), Some(lease)) => Guard::Lease(lease.fence),
-                (Engine::Postgres(postgres), None) => Guard::Free {
-                    replica: postgres.replica().to_owned(),
-                },
-            };
+            let mut guard = Guard::default();
             if let Engine::Postgres(postgres) = &self.engine {
                 postgres.start()?;
+                let replica = postgres.replica().to_owned();
+                let fence = lease.as_ref().map(|lease| lease.fence);
+                guard = fence.map_or(Guard::Free { replica }, Guard::Lease);
             }
             let known = self.ends.take(&session);
             let known = known.filter(|end| end.seq.checked_add(1) == Some(events[0].seq));

@@ -67,8 +67,7 @@ impl PaymentStore for Store {
         self.engine.read(key, |tx, key| {
             Box::pin(async move {
                 let budgets = budgets(tx, key).await?;
-                let left = budgets.iter().map(SpentBudget::left);
-                Ok(left.max().unwrap_or(0))
+                Ok(most_left(&budgets))
             })
         })
     }
@@ -138,37 +137,17 @@ fn applies(change: &PaymentChange, payment: &Payment) -> bool {
     payment.revision == change.expected && moves && keeps_nonce
 }
 
-/// A budget and what was spent of it.
-struct SpentBudget {
-    id: Text,
-    amount: u64,
-    spent: u64,
-}
-
-impl SpentBudget {
-    fn left(&self) -> u64 {
-        self.amount.saturating_sub(self.spent)
-    }
-}
-
-/// Returns the id of the budget that a payment spends, or what is left for it.
-fn budget_for(
-    budgets: &[SpentBudget],
-    reservation: &Reservation,
-) -> Result<Option<Text>, (PaymentLimit, u64)> {
+/// Returns the id of the budget that a payment spends, or the most that is left of one for it.
+fn budget_for(budgets: &[Budget], reservation: &Reservation) -> Result<Option<Text>, u64> {
     let payment = &reservation.payment;
     match reservation.budget {
         None => Ok(None),
         Some(BudgetUse::New(amount)) if payment.amount <= amount => Ok(Some(payment.id.clone())),
-        Some(BudgetUse::New(amount)) => Err((PaymentLimit::Budget, amount)),
+        Some(BudgetUse::New(amount)) => Err(amount),
         Some(BudgetUse::Existing) => {
-            let found = budgets
-                .iter()
-                .find(|budget| budget.left() >= payment.amount);
-            found.map(|budget| Some(budget.id.clone())).ok_or_else(|| {
-                let most = budgets.iter().map(SpentBudget::left).max();
-                (PaymentLimit::Budget, most.unwrap_or(0))
-            })
+            let found = budgets.iter().find(|(_, left)| *left >= payment.amount);
+            let id = found.map(|(id, _)| Some(id.clone()));
+            id.ok_or_else(|| most_left(budgets))
         }
     }
 }
@@ -206,7 +185,10 @@ async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved,
     }
     let budget = match budget_for(&found, reservation) {
         Ok(budget) => budget,
-        Err((limit, left)) => return Ok(Reserved::Refused { limit, left }),
+        Err(left) => {
+            let limit = PaymentLimit::Budget;
+            return Ok(Reserved::Refused { limit, left });
+        }
     };
     let mut stored = payment.clone();
     stored.budget = budget;
@@ -308,26 +290,24 @@ async fn totals(tx: &mut Tx<'_>, query: &TotalsQuery) -> Result<PaymentTotals, F
     Ok(totals.await?.unwrap_or_default())
 }
 
-async fn budgets(tx: &mut Tx<'_>, key: &BudgetKey) -> Result<Vec<SpentBudget>, Failure> {
-    let account = &key.account;
-    let values = values![
-        key.session,
-        key.host,
-        key.user,
-        account.network,
-        account.wallet
-    ];
+/// The id of a budget, and how much is left of it.
+type Budget = (Text, u64);
+
+async fn budgets(tx: &mut Tx<'_>, key: &BudgetKey) -> Result<Vec<Budget>, Failure> {
+    let PaymentAccount { network, wallet } = &key.account;
+    let values = values![key.session, key.host, key.user, network, wallet];
     let budgets = tx.query(BUDGETS, values, |row| {
-        Ok(SpentBudget {
-            id: row.get(0)?,
-            amount: row.get(1)?,
-            spent: row.get(2)?,
-        })
+        let (amount, spent): (u64, u64) = (row.get(1)?, row.get(2)?);
+        Ok((row.get(0)?, amount.saturating_sub(spent)))
     });
     budgets.await
 }
 
-/// A payment, in the columns of [`PAYMENT`].
+fn most_left(budgets: &[Budget]) -> u64 {
+    budgets.iter().map(|(_, left)| *left).max().unwrap_or(0)
+}
+
+/// Reads the columns of [`PAYMENT`].
 fn payment(row: Row<'_>) -> Result<Payment, Failure> {
     let state: Text = row.get(11)?;
     let state = PaymentState::of_name(&state)

@@ -7,12 +7,10 @@
 mod copy;
 mod list;
 
-use crate::stored::failed;
 pub(crate) use copy::checkpoint;
 use lango_core::StoreError;
 pub use list::{CACHES, TABLES};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// The type of a column, the same in every database.
@@ -52,7 +50,8 @@ pub enum RowOrder {
 }
 
 /// The value of a column of a row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Cell {
     Null,
     Text(String),
@@ -70,31 +69,6 @@ impl Cell {
             Self::Null | Self::Integer(_) | Self::Real(_) => 8,
         }
     }
-
-    /// Encodes a key, which has texts and integers, for a checkpoint.
-    pub(crate) fn write_key(key: &[Self]) -> Result<String, StoreError> {
-        let value = |cell: &Self| match cell {
-            Self::Text(text) => Ok(Value::from(text.as_str())),
-            Self::Integer(number) => Ok(Value::from(*number)),
-            other => Err(not_a_key(&format!("{other:?}"))),
-        };
-        let values: Vec<Value> = key.iter().map(value).collect::<Result<_, _>>()?;
-        Ok(Value::Array(values).to_string())
-    }
-
-    pub(crate) fn read_key(text: &str) -> Result<TableRow, StoreError> {
-        let values: Vec<Value> = serde_json::from_str(text).map_err(|_| not_a_key(text))?;
-        let cell = |value: Value| match value {
-            Value::String(text) => Ok(Self::Text(text)),
-            Value::Number(number) => number.as_i64().map(Self::Integer).ok_or(not_a_key(text)),
-            _ => Err(not_a_key(text)),
-        };
-        values.into_iter().map(cell).collect()
-    }
-}
-
-fn not_a_key(text: &str) -> StoreError {
-    failed(format!("`{text}` is not the key of a row"))
 }
 
 /// A row, in the order of its table's columns.

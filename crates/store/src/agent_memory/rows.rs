@@ -14,7 +14,7 @@ use crate::database::Answer;
 use crate::engine::{Failure, Row, Tx, values};
 use crate::store::Store;
 use crate::stored::{exchange_in, not_found, source, trust};
-use lango_core::{AgentName, Exchange, Text, Trust, TurnId, UserId};
+use lango_core::{AgentName, Exchange, Text, TurnId, UserId};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
@@ -196,16 +196,8 @@ impl MemoryRows for Store {
 }
 
 fn watermark(row: Row<'_>) -> Result<Watermark, Failure> {
-    let Some(observed) = row.get(0)? else {
-        return Ok(Watermark {
-            observed: 0,
-            revision: 0,
-            trust: Trust::Trusted,
-            failures: 0,
-        });
-    };
     Ok(Watermark {
-        observed,
+        observed: row.get(0)?,
         revision: row.get(1)?,
         trust: trust(row, 2)?,
         failures: row.get(3)?,

@@ -6,7 +6,7 @@
 use crate::engine::{Sql, sql};
 
 pub(super) const WATERMARK: Sql = sql!(
-    r#"SELECT observed, revision, trusted, failures
+    r#"SELECT coalesce(observed, 0), coalesce(revision, 0), coalesce(trusted, 1), coalesce(failures, 0)
        FROM sessions LEFT JOIN watermarks ON watermarks.session = sessions.id AND watermarks."user" = sessions."user"
       WHERE sessions.id = $1 AND sessions."user" = $2"#
 );

@@ -10,13 +10,12 @@ mod attachment;
 mod words;
 
 use super::{LogRow, SessionRecord};
+use crate::attachments::hex;
 pub use attachment::{AttachmentLine, of_attachment};
 use lango_core::{SessionId, Text, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
-use words::Holds;
 
 /// The version of the form.
 pub const FORM: u32 = 1;
@@ -64,18 +63,8 @@ impl Heading {
     }
 }
 
-#[derive(Serialize)]
-struct Head<'a> {
-    seq: u64,
-    session: &'a SessionId,
-    turn: &'a str,
-    frame: &'a str,
-    author: &'a str,
-    time: Timestamp,
-}
-
-/// What an event's line has besides what happened.
-#[derive(Deserialize)]
+/// The fields of an event's line that are not part of its stored text.
+#[derive(Serialize, Deserialize)]
 struct Envelope {
     seq: u64,
     session: SessionId,
@@ -83,38 +72,29 @@ struct Envelope {
     frame: Text,
     author: Text,
     time: Timestamp,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     stored: Option<String>,
+    #[serde(skip_serializing)]
     hash: String,
 }
 
-/// The fields that an event's line must have.
-const EVENT_FIELDS: [(&str, Holds); 7] = [
-    ("seq", Holds::Number),
-    ("session", Holds::Text),
-    ("turn", Holds::Text),
-    ("frame", Holds::Text),
-    ("author", Holds::Text),
-    ("time", Holds::Number),
-    ("hash", Holds::Text),
-];
+/// The fields that an event's line must have. Beside them it may have its stored text.
+const EVENT_FIELDS: [&str; 7] = ["seq", "session", "turn", "frame", "author", "time", "hash"];
 
 /// The fields that the first line of a session must have, beside its seal.
-const SESSION_FIELDS: [(&str, Holds); 8] = [
-    ("lango_session", Holds::Number),
-    ("id", Holds::Text),
-    ("user", Holds::Text),
-    ("created", Holds::Number),
-    ("updated", Holds::Number),
-    ("title", Holds::Text),
-    ("events", Holds::Number),
-    ("hash", Holds::Text),
+const SESSION_FIELDS: [&str; 8] = [
+    "lango_session",
+    "id",
+    "user",
+    "created",
+    "updated",
+    "title",
+    "events",
+    "hash",
 ];
 
-/// The names in an envelope, which are not part of what happened.
-const ENVELOPE: [&str; 8] = [
-    "seq", "session", "turn", "frame", "author", "time", "stored", "hash",
-];
+/// The error of a line that is valid but not as lango writes it.
+const CHANGED: &str = "it is not written as lango writes it; bytes of it were changed";
 
 /// What the first line of a session says, which then gets its [seal](sealed).
 pub fn heading(record: &SessionRecord) -> Heading {
@@ -249,11 +229,10 @@ fn read_event(line: &str) -> Result<LogRow, String> {
 
 /// The bytes of an event's text in its line.
 fn between(line: &str, row: &LogRow) -> Result<String, String> {
-    let changed = || "it is not written as lango writes it; bytes of it were changed".to_owned();
     let beginning = beginning(row).map_err(|error| error.to_string())?;
     let inner = line.strip_prefix(&beginning);
     let inner = inner.and_then(|rest| rest.strip_suffix(&ending(&row.hash)));
-    Ok(format!("{{{}}}", inner.ok_or_else(changed)?))
+    Ok(format!("{{{}}}", inner.ok_or(CHANGED)?))
 }
 
 /// The stored text that a line has beside its fields, which must say the same.
@@ -263,7 +242,7 @@ fn same_as(line: &str, stored: String) -> Result<String, String> {
         parsed.map_err(|_| "its stored text is not what an event is stored as".to_owned())
     };
     let (mut shown, meant) = (parse(line)?, parse(&stored)?);
-    for name in ENVELOPE {
+    for name in EVENT_FIELDS.into_iter().chain(["stored"]) {
         shown.remove(name);
     }
     if shown != meant {
@@ -273,15 +252,16 @@ fn same_as(line: &str, stored: String) -> Result<String, String> {
 }
 
 fn beginning(row: &LogRow) -> serde_json::Result<String> {
-    let head = Head {
+    let mut text = serde_json::to_string(&Envelope {
         seq: row.seq,
-        session: &row.session,
-        turn: &row.turn,
-        frame: &row.frame,
-        author: &row.author,
+        session: row.session.clone(),
+        turn: row.turn.clone(),
+        frame: row.frame.clone(),
+        author: row.author.clone(),
         time: row.time,
-    };
-    let mut text = serde_json::to_string(&head)?;
+        stored: None,
+        hash: String::new(),
+    })?;
     text.pop();
     text.push(',');
     Ok(text)
@@ -293,15 +273,6 @@ fn ending(hash: &[u8]) -> String {
 
 fn is_no_part_of_an_id(letter: char) -> bool {
     letter.is_control() || letter.is_whitespace()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 fn unhex(text: &str) -> Result<Vec<u8>, String> {

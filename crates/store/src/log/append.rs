@@ -155,10 +155,9 @@ async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<(), Fai
         Ok((row.get::<String>(0)?, row.get::<String>(1)?))
     });
     for (id, request) in requests.await? {
-        let request = serde_json::from_str(&request);
-        let request = request.map_err(|error| damaged(rows.session, 0, &error))?;
         if let Some(row) = granted.iter_mut().find(|row| row.id.0 == id) {
-            row.request = without_arguments(request)?;
+            let request = without_arguments(&request);
+            row.request = request.map_err(|error| damaged(rows.session, 0, &error))?;
         }
     }
     Ok(())

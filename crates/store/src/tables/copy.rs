@@ -1,7 +1,7 @@
 //! The rows of any table, read and inserted with statements that are made from its description, and the checkpoint of a
 //! transfer. Pages of both databases have the same order: texts are compared byte by byte.
 
-use super::{Cell, ColumnType, RowDigest, RowOrder, TABLES, Table, TableRow, TransferCheckpoint};
+use super::{Cell, ColumnType, RowOrder, TABLES, Table, TableRow, TransferCheckpoint};
 use crate::archive::PAGE_BYTES;
 use crate::engine::{Engine, Failure, Row, Sql, ToValue as _, Tx, Value, sql, values};
 use crate::library::index_words;
@@ -142,8 +142,8 @@ async fn insert(
     if table.name == "library_chunks" {
         index_chunks(tx, table, rows).await?;
     }
-    let after = checkpoint.after.as_deref();
-    let after = after.map(Cell::write_key).transpose()?;
+    let after = checkpoint.after.as_ref().map(serde_json::to_string);
+    let after = after.transpose().map_err(unusable)?;
     let copied = serde_json::to_string(&checkpoint.copied).map_err(unusable)?;
     let values = values![checkpoint.source, checkpoint.table, after, copied];
     tx.execute(SET_CHECKPOINT, values).await?;
@@ -191,14 +191,13 @@ pub(crate) async fn checkpoint(tx: &mut Tx<'_>) -> Result<Option<TransferCheckpo
         return Ok(None);
     }
     let read = |row: Row<'_>| {
-        let after: Option<String> = row.get(2)?;
-        let copied: String = row.get(3)?;
-        let copied: Vec<RowDigest> = serde_json::from_str(&copied).map_err(unusable)?;
+        let (after, copied): (Option<String>, String) = (row.get(2)?, row.get(3)?);
+        let after = after.map(|key| serde_json::from_str(&key)).transpose();
         Ok(TransferCheckpoint {
             source: row.get(0)?,
             table: row.get(1)?,
-            after: after.as_deref().map(Cell::read_key).transpose()?,
-            copied,
+            after: after.map_err(unusable)?,
+            copied: serde_json::from_str(&copied).map_err(unusable)?,
         })
     };
     tx.query_opt(CHECKPOINT, &[], read).await

@@ -10,7 +10,7 @@ mod statements;
 
 pub use rows::MemoryRows;
 #[cfg(test)]
-pub(crate) use statements::EVERYDAY;
+pub(crate) use statements::ALL as EVERYDAY;
 
 use lango_core::{Exchange, SessionId, Source, Text, Timestamp, Trust, UserId};
 use std::fmt;

@@ -16,7 +16,7 @@ mod value;
 
 pub(crate) use failure::Failure;
 pub(crate) use row::Row;
-pub(crate) use sql::{Sql, dialect, sql};
+pub(crate) use sql::{Sql, dialect, sql, statements};
 pub(crate) use tx::Tx;
 pub(crate) use value::stored;
 pub(crate) use value::{ToValue, Value, bulk_row, values};

@@ -6,7 +6,6 @@
 
 use crate::engine::text::Words;
 use crate::engine::{Failure, stored};
-use crate::title::title_of;
 use lango_core::{ApprovalRequest, Event, EventBody, Text};
 use serde::Serialize;
 use serde_json::Value;
@@ -232,6 +231,17 @@ fn unwritten(error: serde_json::Error) -> Failure {
     Failure::other(error.to_string())
 }
 
+/// Maximum length of a title in characters.
+const TITLE_CHARS: usize = 80;
+
+/// Returns the title of a session with this first message: its first line that is not empty, cut between characters.
+fn title_of(message: &str) -> &str {
+    let line = message.trim_start().lines().next().unwrap_or_default();
+    let line = line.trim_end();
+    let end = line.char_indices().nth(TITLE_CHARS);
+    end.map_or(line, |(end, _)| &line[..end])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -372,5 +382,21 @@ mod tests {
             !json.contains("u0000") && json.contains("a\\u00010b"),
             "{json}"
         );
+    }
+
+    #[test]
+    fn a_title_is_the_first_line_that_has_words() {
+        assert_eq!(
+            title_of("\n  \n  list the files \r\nand more"),
+            "list the files"
+        );
+        assert_eq!(title_of(" \n "), "");
+    }
+
+    #[test]
+    fn a_long_title_is_cut_between_characters() {
+        let message = "ä€😀".repeat(40);
+        assert_eq!(title_of(&message).chars().count(), TITLE_CHARS);
+        assert!(message.starts_with(title_of(&message)));
     }
 }

@@ -1,7 +1,7 @@
 //! Tasks of servers: stored whole, found by user, conversation, state and time.
 
 use crate::database::Answer;
-use crate::engine::{Failure, Row, Sql, ToValue as _, Tx, Value, sql, values};
+use crate::engine::{Failure, Row, ToValue as _, Tx, Value, statements, values};
 use crate::postgres::renewer::TASKS;
 use crate::store::Store;
 use lango_core::{
@@ -196,31 +196,13 @@ fn running(row: Row<'_>) -> Result<RunningTask, Failure> {
     })
 }
 
-/// Stores a new task, unless its message opened one before.
-const OPEN: Sql = sql!(
-    r#"INSERT INTO tasks (id, "user", context, state, running, updated, body, revision, attempts, message)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-     ON CONFLICT ("user", message) WHERE message IS NOT NULL DO NOTHING"#
-);
-
-const OPENED_BY: Sql = sql!(r#"SELECT id FROM tasks WHERE "user" = $1 AND message = $2"#);
-
-/// Stores a task, if its revision follows the stored one. A task that has stopped need not be cancelled any more.
-const PUT: Sql = sql!(
-    r#"UPDATE tasks SET context = $3, state = $4, running = $5, updated = $6, body = $7,
-        revision = $8, attempts = $9, cancelled = CASE WHEN cancelled < $5 THEN cancelled ELSE $5 END
-      WHERE id = $1 AND "user" = $2 AND revision = $8::bigint - 1"#
-);
-
-const OWNER: Sql = sql!(r#"SELECT "user" FROM tasks WHERE id = $1"#);
-
 /// Selects what [`record`] reads.
 macro_rules! select {
     ($($rest:literal),+) => {
-        sql!(concat!(
+        concat!(
             r#"SELECT id, "user", context, state, running, updated, body, revision, attempts FROM tasks "#,
             $($rest),+
-        ))
+        )
     };
 }
 
@@ -239,31 +221,40 @@ macro_rules! list {
     };
 }
 
-const GET: Sql = select!(r#"WHERE id = $2 AND "user" = $1"#);
-const BY_USER: Sql = list!("tasks_by_user", "$2::text IS NULL AND $3::text IS NULL");
-const BY_CONTEXT: Sql = list!(
-    "tasks_by_context",
-    "context = $2 AND ($3::text IS NULL OR state = $3)"
-);
-const BY_STATE: Sql = list!("tasks_by_state", "$2::text IS NULL AND state = $3");
+statements! {
+    /// Stores a new task, unless its message opened one before.
+    OPEN: r#"INSERT INTO tasks (id, "user", context, state, running, updated, body, revision, attempts, message)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+     ON CONFLICT ("user", message) WHERE message IS NOT NULL DO NOTHING"#;
 
-const COUNT: Sql = sql!(
-    r#"SELECT count(*) FROM tasks WHERE "user" = $1
-        AND ($2::text IS NULL OR context = $2) AND ($3::text IS NULL OR state = $3) AND updated >= $4"#
-);
+    OPENED_BY: r#"SELECT id FROM tasks WHERE "user" = $1 AND message = $2"#;
 
-const RUNNING: Sql = sql!(
-    r#"SELECT id, "user", context, updated, revision FROM tasks /*sqlite INDEXED BY tasks_running*/
-      WHERE running /*postgres <> 0*/ AND (updated, id) > ($1, $2) ORDER BY updated, id LIMIT $3"#
-);
+    /// Stores a task, if its revision follows the stored one. A task that has stopped need not be cancelled any more.
+    PUT: r#"UPDATE tasks SET context = $3, state = $4, running = $5, updated = $6, body = $7,
+        revision = $8, attempts = $9, cancelled = CASE WHEN cancelled < $5 THEN cancelled ELSE $5 END
+      WHERE id = $1 AND "user" = $2 AND revision = $8::bigint - 1"#;
 
-const ASK_TO_CANCEL: Sql =
-    sql!(r#"UPDATE tasks SET cancelled = 1 WHERE id = $2 AND "user" = $1 AND running <> 0"#);
+    OWNER: r#"SELECT "user" FROM tasks WHERE id = $1"#;
 
-const TO_CANCEL: Sql = sql!(
-    "SELECT id FROM tasks /*sqlite INDEXED BY tasks_to_cancel*/
-      WHERE cancelled /*postgres <> 0*/ AND id > $1 ORDER BY id LIMIT $2"
-);
+    GET: select!(r#"WHERE id = $2 AND "user" = $1"#);
+
+    BY_USER: list!("tasks_by_user", "$2::text IS NULL AND $3::text IS NULL");
+
+    BY_CONTEXT: list!("tasks_by_context", "context = $2 AND ($3::text IS NULL OR state = $3)");
+
+    BY_STATE: list!("tasks_by_state", "$2::text IS NULL AND state = $3");
+
+    COUNT: r#"SELECT count(*) FROM tasks WHERE "user" = $1
+        AND ($2::text IS NULL OR context = $2) AND ($3::text IS NULL OR state = $3) AND updated >= $4"#;
+
+    RUNNING: r#"SELECT id, "user", context, updated, revision FROM tasks /*sqlite INDEXED BY tasks_running*/
+      WHERE running /*postgres <> 0*/ AND (updated, id) > ($1, $2) ORDER BY updated, id LIMIT $3"#;
+
+    ASK_TO_CANCEL: r#"UPDATE tasks SET cancelled = 1 WHERE id = $2 AND "user" = $1 AND running <> 0"#;
+
+    TO_CANCEL: "SELECT id FROM tasks /*sqlite INDEXED BY tasks_to_cancel*/
+      WHERE cancelled /*postgres <> 0*/ AND id > $1 ORDER BY id LIMIT $2";
+}
 
 #[cfg(test)]
 mod tests {
@@ -273,12 +264,9 @@ mod tests {
     #[tokio::test]
     async fn tasks_are_found_by_an_index_and_listed_without_sorting() {
         let postgres = ManyRows::open("").await;
-        let writes = [OPEN, PUT, ASK_TO_CANCEL];
-        let reads = [OPENED_BY, OWNER, GET, COUNT, RUNNING, TO_CANCEL];
-        let lists = [BY_USER, BY_CONTEXT, BY_STATE];
-        for statement in writes.into_iter().chain(reads).chain(lists) {
-            assert_sqlite_uses_keys(statement, &[]);
-            postgres.assert_uses_keys(statement).await;
+        for statement in ALL {
+            assert_sqlite_uses_keys(*statement, &[]);
+            postgres.assert_uses_keys(*statement).await;
         }
     }
 }

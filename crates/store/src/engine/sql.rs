@@ -42,6 +42,17 @@ macro_rules! sql {
 }
 pub(crate) use sql;
 
+/// Defines statements as constants of one text each, and `ALL` of them for tests of their plans.
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident: $text:expr;)*) => {
+        $($(#[$doc])* pub(super) const $name: $crate::engine::Sql = $crate::engine::sql!($text);)*
+
+        #[cfg(test)]
+        pub(crate) const ALL: &[$crate::engine::Sql] = &[$($name),*];
+    };
+}
+pub(crate) use statements;
+
 /// The rewriting. Every change keeps the length, so that it works on arrays.
 pub(crate) mod dialect {
     pub(crate) const fn sqlite<const N: usize>(text: &str) -> [u8; N] {

@@ -5,32 +5,8 @@ use crate::engine::{Failure, Tx, values};
 use crate::projection::RowChanges;
 use lango_core::{SessionId, Text};
 
-/// Writes what follows from a batch that was just stored.
+/// Writes the changes of a batch that was just stored.
 pub(super) async fn apply(
-    tx: &mut Tx<'_>,
-    session: &SessionId,
-    changes: &RowChanges<'_>,
-) -> Result<(), Failure> {
-    apply_turns(tx, session, changes).await?;
-    apply_approvals(tx, session, changes).await?;
-    for row in &changes.threads {
-        let values = values![session, row.agent, row.context, row.task];
-        tx.execute(SET_REMOTE_THREAD, values).await?;
-    }
-    for agent in &changes.ended_threads {
-        tx.execute(END_REMOTE_TASK, values![session, agent]).await?;
-    }
-    for digest in &changes.attachments {
-        let user: Option<Text> = tx.value(INSERT_REFERENCE, values![session, digest]).await?;
-        // The first event of a session that refers to bytes uses up their oldest put.
-        if let Some(user) = user {
-            tx.execute(USE_PUT, values![user, digest]).await?;
-        }
-    }
-    Ok(())
-}
-
-async fn apply_turns(
     tx: &mut Tx<'_>,
     session: &SessionId,
     changes: &RowChanges<'_>,
@@ -49,26 +25,15 @@ async fn apply_turns(
             row.answer,
             row.finished
         ];
-        let ordinal: Option<i64> = tx.value(INSERT_TURN, values).await?;
-        is_first |= ordinal == Some(0);
+        is_first |= tx.value::<i64>(INSERT_TURN, values).await? == Some(0);
     }
     let change = &changes.session;
-    let title = change.title.filter(|_| is_first);
-    let updated = change
-        .last_finished
-        .or(change.first_asked.filter(|_| is_first));
-    if updated.is_some() {
-        tx.execute(UPDATE_SESSION, values![session, updated, title])
-            .await?;
+    let first_asked = change.first_asked.filter(|_| is_first);
+    if let Some(updated) = change.last_finished.or(first_asked) {
+        let title = change.title.filter(|_| is_first);
+        let values = values![session, updated, title];
+        tx.execute(UPDATE_SESSION, values).await?;
     }
-    Ok(())
-}
-
-async fn apply_approvals(
-    tx: &mut Tx<'_>,
-    session: &SessionId,
-    changes: &RowChanges<'_>,
-) -> Result<(), Failure> {
     for row in &changes.requested {
         let values = values![
             session,
@@ -94,6 +59,20 @@ async fn apply_approvals(
     }
     for id in &changes.answered {
         tx.execute(DELETE_APPROVAL, values![session, id]).await?;
+    }
+    for row in &changes.threads {
+        let values = values![session, row.agent, row.context, row.task];
+        tx.execute(SET_REMOTE_THREAD, values).await?;
+    }
+    for agent in &changes.ended_threads {
+        tx.execute(END_REMOTE_TASK, values![session, agent]).await?;
+    }
+    for digest in &changes.attachments {
+        let user: Option<Text> = tx.value(INSERT_REFERENCE, values![session, digest]).await?;
+        // The first event of a session that refers to bytes uses up their oldest put.
+        if let Some(user) = user {
+            tx.execute(USE_PUT, values![user, digest]).await?;
+        }
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Requests that wait for a user's approval, and grants for later calls.
 
-use crate::engine::{Failure, Row, Sql, Tx, Value, sql};
+use crate::engine::{Failure, Row, Sql, Tx, Value, statements};
 use crate::stored::damaged;
 use lango_core::{ApprovalRequest, Approvals, Grant, Text, Waiting};
 use std::borrow::Cow;
@@ -45,22 +45,18 @@ fn waiting(row: Row<'_>) -> Result<Waiting, Failure> {
     })
 }
 
-/// The grants of a session's user, in it or for a folder.
-pub(crate) const GRANTS: Sql = sql!(
-    r#"SELECT session, id, turn, time, request, pattern, folder FROM approvals
+statements! {
+    /// The grants of a session's user, in it or for a folder.
+    GRANTS: r#"SELECT session, id, turn, time, request, pattern, folder FROM approvals
       WHERE session = $1 AND pattern IS NOT NULL AND folder IS NULL
      UNION ALL
      SELECT session, id, turn, time, request, pattern, folder FROM approvals
-      WHERE "user" = (SELECT "user" FROM sessions WHERE id = $1) AND folder = $2 AND pattern IS NOT NULL"#
-);
+      WHERE "user" = (SELECT "user" FROM sessions WHERE id = $1) AND folder = $2 AND pattern IS NOT NULL"#;
 
-pub(crate) const APPROVALS: Sql = sql!(
-    r#"SELECT session, id, turn, time, request, pattern, folder FROM approvals
-      WHERE "user" = $1 ORDER BY time, id"#
-);
+    APPROVALS: r#"SELECT session, id, turn, time, request, pattern, folder FROM approvals
+      WHERE "user" = $1 ORDER BY time, id"#;
 
-pub(crate) const COUNT_WAITING: Sql =
-    sql!(r#"SELECT count(*) FROM approvals WHERE "user" = $1 AND pattern IS NULL"#);
+    COUNT_WAITING: r#"SELECT count(*) FROM approvals WHERE "user" = $1 AND pattern IS NULL"#;
 
-pub(crate) const REVOKE: Sql =
-    sql!(r#"DELETE FROM approvals WHERE "user" = $1 AND id = $2 AND pattern IS NOT NULL"#);
+    REVOKE: r#"DELETE FROM approvals WHERE "user" = $1 AND id = $2 AND pattern IS NOT NULL"#;
+}

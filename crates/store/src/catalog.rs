@@ -3,7 +3,7 @@
 use crate::approvals::{self, APPROVALS, COUNT_WAITING, REVOKE};
 use crate::archive::is_hidden;
 use crate::database::Answer;
-use crate::engine::{Engine, Failure, Row, Sql, sql, values};
+use crate::engine::{Engine, Failure, Row, statements, values};
 use crate::store::Store;
 use lango_core::{
     ApprovalId, Approvals, SessionCatalog, SessionId, SessionSummary, StoreError, UnfinishedTurn,
@@ -99,24 +99,23 @@ fn unfinished(row: Row<'_>) -> Result<UnfinishedTurn, Failure> {
 /// Selects what [`summary`] reads.
 macro_rules! summaries {
     ($rest:literal) => {
-        sql!(concat!(
+        concat!(
             r#"SELECT id, "user", title, created, updated,
             (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
        FROM sessions WHERE "user" = $1"#,
             $rest
-        ))
+        )
     };
 }
 
-pub(crate) const SESSIONS: Sql = summaries!(" ORDER BY updated DESC, id LIMIT $2");
+statements! {
+    SESSIONS: summaries!(" ORDER BY updated DESC, id LIMIT $2");
 
-/// Sessions in a range of ids: from a prefix to the greatest id that starts with it.
-pub(crate) const SESSIONS_WITH_PREFIX: Sql = summaries!(
-    " AND id >= $2 AND id <= $2 || /*sqlite char(1114111)*/ /*postgres chr(1114111)*/ ORDER BY id LIMIT $3"
-);
+    /// Sessions in a range of ids: from a prefix to the greatest id that starts with it.
+    SESSIONS_WITH_PREFIX: summaries!(" AND id >= $2 AND id <= $2 || /*sqlite char(1114111)*/ /*postgres chr(1114111)*/ ORDER BY id LIMIT $3");
 
-/// Unfinished turns in sessions after one, without those that another replica than `$3` has leased.
-pub(crate) const UNFINISHED: Sql = sql!(concat!(
+    /// Unfinished turns in sessions after one, without those that another replica than `$3` has leased.
+    UNFINISHED: concat!(
     r#"SELECT turns.session, sessions."user", turns.turn,
             EXISTS (SELECT 1 FROM approvals
                      WHERE approvals.session = turns.session AND approvals.turn = turns.turn
@@ -128,4 +127,5 @@ pub(crate) const UNFINISHED: Sql = sql!(concat!(
                          WHERE holds.session = turns.session AND holds.until > clock_timestamp()
                            AND holds.holder <> $3)*/
       ORDER BY turns.session LIMIT $2"#
-));
+);
+}

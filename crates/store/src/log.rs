@@ -13,7 +13,7 @@ pub(crate) use batch::Ends;
 
 use crate::approvals::{self, GRANTS};
 use crate::database::Answer;
-use crate::engine::{Durability, Engine, Failure, Sql, Tx, sql, stored, values};
+use crate::engine::{Durability, Engine, Failure, Tx, stored, values};
 use crate::postgres::renewer::EVENTS as CHANNEL;
 use crate::store::Store;
 use crate::stored::{check_user, event, not_found};
@@ -22,7 +22,7 @@ use lango_core::{
     AgentName, Batch, Event, Grant, Hold, NewSession, Page, Patience, RemoteThread, SessionHead,
     SessionId, SessionStore, StoreError, TurnId,
 };
-use statements::{INSERT_SESSION, IS_NEW, IS_VISIBLE};
+use statements::*;
 
 impl SessionStore for Store {
     fn create(&self, session: NewSession) -> Answer<'_, ()> {
@@ -201,23 +201,3 @@ pub(crate) async fn create(tx: &mut Tx<'_>, session: &NewSession) -> Result<(), 
     let id = session.id.clone();
     Err(StoreError::Exists { id }.into())
 }
-
-const EVENTS: Sql = sql!(
-    "SELECT seq, turn, frame, author, time, body FROM events
-     WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT $3"
-);
-
-/// The events of one turn: from its first one to that of the next turn.
-const TURN_EVENTS: Sql = sql!(
-    "SELECT seq, turn, frame, author, time, body FROM events
-     WHERE session = $1
-       AND seq >= (SELECT max(first_seq) FROM turns WHERE session = $1 AND turn = $2)
-       AND seq < coalesce((SELECT next.first_seq FROM turns AS own
-                             JOIN turns AS next ON next.session = own.session AND next.ordinal = own.ordinal + 1
-                            WHERE own.session = $1 AND own.turn = $2
-                            ORDER BY own.first_seq DESC LIMIT 1), 9223372036854775807)
-     ORDER BY seq"
-);
-
-const REMOTE_THREAD: Sql =
-    sql!("SELECT context, task FROM remote_threads WHERE session = $1 AND agent = $2");

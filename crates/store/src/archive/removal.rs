@@ -3,7 +3,7 @@
 
 use super::{ExpiredPage, HIDDEN_USER, WipeOutcome, hidden_user};
 use crate::attachments::remove_references;
-use crate::engine::{Engine, Failure, Sql, Tx, sql, values};
+use crate::engine::{Engine, Failure, Sql, Tx, sql, statements, values};
 use crate::library::remove_document;
 use crate::store::Store;
 use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
@@ -221,12 +221,6 @@ const HIDE: Sql = sql!(
             $3::bigint IS NULL OR EXISTS (SELECT FROM held)"#
 );
 
-const EXPIRED: Sql = sql!(
-    r#"SELECT id FROM sessions WHERE "user" = $1 AND updated < $2
-        AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.session = sessions.id AND turns.finished = 0)
-      ORDER BY updated, id DESC LIMIT $3 OFFSET $4"#
-);
-
 /// `= ANY (ARRAY(…))` makes PostgreSQL look the rows up by their keys.
 macro_rules! in_rows {
     ($select:literal) => {
@@ -238,7 +232,12 @@ macro_rules! in_rows {
     };
 }
 
-const DELETE_OLD_TASKS: Sql = sql!(concat!(
+statements! {
+    EXPIRED: r#"SELECT id FROM sessions WHERE "user" = $1 AND updated < $2
+        AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.session = sessions.id AND turns.finished = 0)
+      ORDER BY updated, id DESC LIMIT $3 OFFSET $4"#;
+
+    DELETE_OLD_TASKS: concat!(
     "DELETE FROM tasks WHERE id",
     in_rows!(
         r#"SELECT id FROM tasks WHERE "user" = $1 AND updated < $2 AND running = 0
@@ -246,15 +245,30 @@ const DELETE_OLD_TASKS: Sql = sql!(concat!(
                                  AND approvals.turn = tasks.id AND approvals.pattern IS NULL)
             ORDER BY updated, id LIMIT $3"#
     )
-));
-
-/// A collection that is visible in one session alone, its user, and a document in it.
-const COLLECTION_OF_SESSION: Sql = sql!(
-    r#"SELECT id, "user",
-            (SELECT min(id) FROM library_documents WHERE collection = library_collections.id)
-       FROM library_collections WHERE session = $1 AND session <> '' LIMIT 1"#
 );
-const DELETE_COLLECTION: Sql = sql!("DELETE FROM library_collections WHERE id = $1");
+
+    /// A collection that is visible in one session alone, its user, and a document in it.
+    COLLECTION_OF_SESSION: r#"SELECT id, "user",
+            (SELECT min(id) FROM library_documents WHERE collection = library_collections.id)
+       FROM library_collections WHERE session = $1 AND session <> '' LIMIT 1"#;
+
+    DELETE_COLLECTION: "DELETE FROM library_collections WHERE id = $1";
+
+    /// The contexts of the tasks that the first turns belong to.
+    CONTEXTS: r#"SELECT DISTINCT tasks.context
+       FROM (SELECT turn FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $3) AS first
+       JOIN tasks ON tasks.id = first.turn WHERE tasks."user" = $2"#;
+
+    DELETE_TASKS: concat!(
+    "DELETE FROM tasks WHERE id",
+    in_rows!(r#"SELECT id FROM tasks WHERE "user" = $1 AND context = $2 LIMIT $3"#)
+);
+
+    DELETE_TURNS: "DELETE FROM turns WHERE session = $1 AND ordinal <= (SELECT max(ordinal) FROM
+        (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)";
+
+    DELETE_SESSION: "DELETE FROM sessions WHERE id = $1";
+}
 
 const DELETE_FEW: [Sql; 3] = [
     sql!("DELETE FROM approvals WHERE session = $1"),
@@ -277,23 +291,6 @@ const DELETE_MANY: [Sql; 3] = [
     ),
 ];
 
-/// The contexts of the tasks that the first turns belong to.
-const CONTEXTS: Sql = sql!(
-    r#"SELECT DISTINCT tasks.context
-       FROM (SELECT turn FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $3) AS first
-       JOIN tasks ON tasks.id = first.turn WHERE tasks."user" = $2"#
-);
-const DELETE_TASKS: Sql = sql!(concat!(
-    "DELETE FROM tasks WHERE id",
-    in_rows!(r#"SELECT id FROM tasks WHERE "user" = $1 AND context = $2 LIMIT $3"#)
-));
-const DELETE_TURNS: Sql = sql!(
-    "DELETE FROM turns WHERE session = $1 AND ordinal <= (SELECT max(ordinal) FROM
-        (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)"
-);
-
-const DELETE_SESSION: Sql = sql!("DELETE FROM sessions WHERE id = $1");
-
 // SQLite has no leases: the following are PostgreSQL's.
 const DELETE_TICKETS: Sql =
     Sql::only_postgres("DELETE FROM hold_line WHERE session = $1 AND until <= clock_timestamp()");
@@ -313,7 +310,8 @@ const DELETE_OLD_TICKETS: Sql = Sql::only_postgres(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{IDS, RECORD, ROWS, import};
+    use super::super::import::{DELETE_GRANTS, SHOW, SHOW_APPROVALS};
+    use super::super::{IDS, RECORD, ROWS};
     use super::*;
     use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
     use crate::log::statements::RARE_APPENDS;
@@ -330,23 +328,15 @@ mod tests {
         SELECT n % 2000 + 1, n, 'trusted', '', '', 0, 0 FROM generate_series(0, 7999) AS n;
         ANALYZE watermarks, forgotten_turns, recollections, library_collections, library_documents"#;
 
-    const ALL: [Sql; 16] = [
+    const OTHERS: [Sql; 8] = [
         IDS,
         RECORD,
         ROWS,
-        import::SHOW,
-        import::SHOW_APPROVALS,
-        import::DELETE_GRANTS,
+        SHOW,
+        SHOW_APPROVALS,
+        DELETE_GRANTS,
         HIDDEN_USER,
         HIDE,
-        EXPIRED,
-        DELETE_OLD_TASKS,
-        COLLECTION_OF_SESSION,
-        DELETE_COLLECTION,
-        CONTEXTS,
-        DELETE_TASKS,
-        DELETE_TURNS,
-        DELETE_SESSION,
     ];
 
     /// A page that was read already is sorted, not a table.
@@ -357,7 +347,8 @@ mod tests {
     #[tokio::test]
     async fn no_statement_of_the_archive_scans_a_table() {
         let postgres = ManyRows::open(MORE).await;
-        let statements = || ALL.into_iter().chain(DELETE_FEW).chain(DELETE_MANY);
+        let sessions = || OTHERS.into_iter().chain(ALL.iter().copied());
+        let statements = || sessions().chain(DELETE_FEW).chain(DELETE_MANY);
         let leases = [DELETE_TICKETS, DELETE_LEASE];
         for statement in statements().chain(leases).chain([RARE_APPENDS[0]]) {
             let plan = postgres.plan(statement).await;

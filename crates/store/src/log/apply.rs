@@ -1,7 +1,6 @@
 //! Row changes in SQLite, statement by statement. PostgreSQL has them in the statement that appends.
 
-use super::statements::*;
-use crate::engine::{Failure, Tx, values};
+use crate::engine::{Failure, Tx, statements, values};
 use crate::projection::RowChanges;
 use lango_core::{SessionId, Text};
 
@@ -75,4 +74,41 @@ pub(super) async fn apply(
         }
     }
     Ok(())
+}
+
+statements! {
+    /// Changes the last turn, if it has this id.
+    CONTINUE_TURN: "UPDATE turns SET delegation_seq = coalesce($3, delegation_seq),
+            answer_seq = CASE $5 WHEN 1 THEN $4 ELSE answer_seq END, finished = max($5, finished)
+      WHERE session = $1 AND turn = $2 AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = $1)";
+
+    /// Returns the ordinal of the new turn.
+    INSERT_TURN: "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
+     VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE session = $1), $2, $3, $3, $4, $5, $6)
+     RETURNING ordinal";
+
+    UPDATE_SESSION: "UPDATE sessions SET updated = $2, title = coalesce($3, title) WHERE id = $1";
+
+    INSERT_APPROVAL: r#"INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
+     SELECT $1, $2, "user", $3, $4, $5, $6, $7 FROM sessions WHERE id = $1"#;
+
+    GRANT: "UPDATE approvals SET time = $3, pattern = $4, folder = $5, request = $6 WHERE session = $1 AND id = $2";
+
+    DELETE_APPROVAL: "DELETE FROM approvals WHERE session = $1 AND id = $2";
+
+    SET_REMOTE_THREAD: "INSERT INTO remote_threads (session, agent, context, task) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task";
+
+    /// Ends the task of a conversation that goes on.
+    END_REMOTE_TASK: "UPDATE remote_threads SET task = NULL WHERE session = $1 AND agent = $2";
+
+    /// Refers to bytes from a session, hidden or not; returns its user if it did not before.
+    INSERT_REFERENCE: "INSERT INTO attachment_references (session, digest, \"user\")
+     SELECT id, $2, CASE substr(\"user\", 1, 1) WHEN char(1) THEN substr(\"user\", 2) ELSE \"user\" END
+       FROM sessions WHERE id = $1
+         ON CONFLICT DO NOTHING RETURNING \"user\"";
+
+    /// Uses up the oldest put of bytes.
+    USE_PUT: r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time =
+        (SELECT min(time) FROM attachment_puts WHERE "user" = $1 AND digest = $2)"#;
 }

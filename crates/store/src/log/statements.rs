@@ -5,91 +5,46 @@
 //! that changes nothing but the log is sent in a shorter form.
 
 use crate::archive::is_hidden;
-use crate::engine::{Sql, sql};
+use crate::engine::{Sql, sql, statements};
 
-pub(super) const INSERT_SESSION: Sql = sql!(
-    r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING"#
-);
+statements! {
+    INSERT_SESSION: r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING"#;
 
-/// Whether a session has no events yet, and this user and time.
-pub(super) const IS_NEW: Sql = sql!(
-    r#"SELECT 1 FROM sessions
-      WHERE id = $1 AND "user" = $2 AND created = $3 AND NOT EXISTS (SELECT 1 FROM events WHERE session = $1)"#
-);
+    /// Whether a session has no events yet, and this user and time.
+    IS_NEW: r#"SELECT 1 FROM sessions
+      WHERE id = $1 AND "user" = $2 AND created = $3 AND NOT EXISTS (SELECT 1 FROM events WHERE session = $1)"#;
 
-pub(super) const IS_VISIBLE: Sql = sql!(concat!(
+    IS_VISIBLE: concat!(
     "SELECT 1 FROM sessions WHERE id = $1 AND NOT (",
     is_hidden!(),
     ")"
-));
-
-pub(crate) const LOG_END: Sql =
-    sql!("SELECT seq, hash FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1");
-
-pub(super) const PREVIOUS_HASH: Sql =
-    sql!("SELECT hash FROM events WHERE session = $1 AND seq = $2");
-
-pub(super) const REQUESTS: Sql = sql!(
-    "SELECT id, request FROM approvals WHERE session = $1
-        AND id /*postgres = ANY ($2::text[])*/ /*sqlite IN (SELECT value FROM json_each($2))*/"
 );
 
-pub(super) const INSERT_EVENT: Sql = sql!(
-    "INSERT INTO events (session, seq, turn, frame, time, body, author, hash)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
-);
+    LOG_END: "SELECT seq, hash FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1";
 
-/// Changes the last turn, if it has this id.
-pub(super) const CONTINUE_TURN: Sql = sql!(
-    "UPDATE turns SET delegation_seq = coalesce($3, delegation_seq),
-            answer_seq = CASE $5 WHEN 1 THEN $4 ELSE answer_seq END, finished = max($5, finished)
-      WHERE session = $1 AND turn = $2 AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = $1)"
-);
+    PREVIOUS_HASH: "SELECT hash FROM events WHERE session = $1 AND seq = $2";
 
-/// Returns the ordinal of the new turn.
-pub(super) const INSERT_TURN: Sql = sql!(
-    "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
-     VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE session = $1), $2, $3, $3, $4, $5, $6)
-     RETURNING ordinal"
-);
+    REQUESTS: "SELECT id, request FROM approvals WHERE session = $1
+        AND id /*postgres = ANY ($2::text[])*/ /*sqlite IN (SELECT value FROM json_each($2))*/";
 
-pub(super) const UPDATE_SESSION: Sql =
-    sql!("UPDATE sessions SET updated = $2, title = coalesce($3, title) WHERE id = $1");
+    INSERT_EVENT: "INSERT INTO events (session, seq, turn, frame, time, body, author, hash)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
-pub(super) const INSERT_APPROVAL: Sql = sql!(
-    r#"INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
-     SELECT $1, $2, "user", $3, $4, $5, $6, $7 FROM sessions WHERE id = $1"#
-);
+    EVENTS: "SELECT seq, turn, frame, author, time, body FROM events
+     WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT $3";
 
-pub(super) const GRANT: Sql = sql!(
-    "UPDATE approvals SET time = $3, pattern = $4, folder = $5, request = $6 WHERE session = $1 AND id = $2"
-);
+    /// The events of one turn: from its first one to that of the next turn.
+    TURN_EVENTS: "SELECT seq, turn, frame, author, time, body FROM events
+     WHERE session = $1
+       AND seq >= (SELECT max(first_seq) FROM turns WHERE session = $1 AND turn = $2)
+       AND seq < coalesce((SELECT next.first_seq FROM turns AS own
+                             JOIN turns AS next ON next.session = own.session AND next.ordinal = own.ordinal + 1
+                            WHERE own.session = $1 AND own.turn = $2
+                            ORDER BY own.first_seq DESC LIMIT 1), 9223372036854775807)
+     ORDER BY seq";
 
-pub(super) const DELETE_APPROVAL: Sql =
-    sql!("DELETE FROM approvals WHERE session = $1 AND id = $2");
-
-pub(super) const SET_REMOTE_THREAD: Sql = sql!(
-    "INSERT INTO remote_threads (session, agent, context, task) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task"
-);
-
-/// Ends the task of a conversation that goes on.
-pub(super) const END_REMOTE_TASK: Sql =
-    sql!("UPDATE remote_threads SET task = NULL WHERE session = $1 AND agent = $2");
-
-/// Refers to bytes from a session, hidden or not; returns its user if it did not before.
-pub(super) const INSERT_REFERENCE: Sql = sql!(
-    "INSERT INTO attachment_references (session, digest, \"user\")
-     SELECT id, $2, CASE substr(\"user\", 1, 1) WHEN char(1) THEN substr(\"user\", 2) ELSE \"user\" END
-       FROM sessions WHERE id = $1
-         ON CONFLICT DO NOTHING RETURNING \"user\""
-);
-
-/// Uses up the oldest put of bytes.
-pub(super) const USE_PUT: Sql = sql!(
-    r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time =
-        (SELECT min(time) FROM attachment_puts WHERE "user" = $1 AND digest = $2)"#
-);
+    REMOTE_THREAD: "SELECT context, task FROM remote_threads WHERE session = $1 AND agent = $2";
+}
 
 /// Two forms of PostgreSQL's append. `$1` is the session, `$3` the first `seq`, `$4` the hash before it, and `$5` to `$10`
 /// are the columns of the events.

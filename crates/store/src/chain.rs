@@ -90,7 +90,7 @@ impl Chain {
                 return Err(damaged("it does not match its hash".to_owned()));
             }
             if row.author.is_empty() {
-                return Err(damaged("nobody is named as its author".to_owned()));
+                return Err(damaged("its author is missing".to_owned()));
             }
         }
         let body = serde_json::from_str(&row.body)

@@ -184,21 +184,21 @@ statements! {
 
     /// Deletes bytes that no session refers to and that were not put within the last `$3` milliseconds.
     DELETE_UNUSED: concat!(
-    r#"DELETE FROM attachments
+        r#"DELETE FROM attachments
       WHERE "user" = $1 AND digest = $2
         AND NOT EXISTS (SELECT 1 FROM attachment_references WHERE "user" = $1 AND digest = $2)
         AND NOT EXISTS (SELECT 1 FROM attachment_puts WHERE "user" = $1 AND digest = $2
                            AND time >= "#,
-    now!(),
-    " - $3::bigint)"
-);
+        now!(),
+        " - $3::bigint)"
+    );
 
     /// The oldest puts that are older than `$1` milliseconds.
     EXPIRED_PUTS: concat!(
-    r#"SELECT "user", digest, time FROM attachment_puts WHERE time < (SELECT "#,
-    now!(),
-    " - $1::bigint) ORDER BY time LIMIT $2"
-);
+        r#"SELECT "user", digest, time FROM attachment_puts WHERE time < (SELECT "#,
+        now!(),
+        " - $1::bigint) ORDER BY time LIMIT $2"
+    );
 
     DELETE_PUT: r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time = $3"#;
 }

@@ -116,16 +116,16 @@ statements! {
 
     /// Unfinished turns in sessions after one, without those that another replica than `$3` has leased.
     UNFINISHED: concat!(
-    r#"SELECT turns.session, sessions."user", turns.turn,
+        r#"SELECT turns.session, sessions."user", turns.turn,
             EXISTS (SELECT 1 FROM approvals
                      WHERE approvals.session = turns.session AND approvals.turn = turns.turn
                        AND approvals.pattern IS NULL)
        FROM turns JOIN sessions ON sessions.id = turns.session
       WHERE turns.finished = 0 AND turns.session > $1 AND $3::text IS NOT NULL AND NOT ("#,
-    is_hidden!(),
-    r#") /*postgres AND NOT EXISTS (SELECT FROM holds
+        is_hidden!(),
+        r#") /*postgres AND NOT EXISTS (SELECT FROM holds
                          WHERE holds.session = turns.session AND holds.until > clock_timestamp()
                            AND holds.holder <> $3)*/
       ORDER BY turns.session LIMIT $2"#
-);
+    );
 }

@@ -84,15 +84,15 @@ statements! {
     /// The memory that a prompt shows, in any order, by the first column: -2 is the session, if it is this user's, -1 saved
     /// memories, the others are generations.
     PROMPT_MEMORY: concat!(
-    r#"SELECT -2::bigint, 0::bigint, NULL::bigint, NULL::bigint, '', '', 0::bigint, 0::bigint, NULL
+        r#"SELECT -2::bigint, 0::bigint, NULL::bigint, NULL::bigint, '', '', 0::bigint, 0::bigint, NULL
          FROM sessions WHERE id = $1 AND "user" = $2"#,
-    newest_uncondensed!("2"),
-    newest_uncondensed!("1"),
-    newest_uncondensed!("0"),
-    r#" UNION ALL SELECT * FROM (
+        newest_uncondensed!("2"),
+        newest_uncondensed!("1"),
+        newest_uncondensed!("0"),
+        r#" UNION ALL SELECT * FROM (
         SELECT -1::bigint, id, NULL::bigint, NULL::bigint, text, source, trusted, created, tags
           FROM saved_memories WHERE "user" = $2 ORDER BY id DESC LIMIT $3) AS newest"#
-);
+    );
 
     /// The reflections that recollections were condensed into.
     WHOLES_OF: r#"SELECT part_of, 1::bigint FROM recollections

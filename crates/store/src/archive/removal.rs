@@ -238,14 +238,14 @@ statements! {
       ORDER BY updated, id DESC LIMIT $3 OFFSET $4"#;
 
     DELETE_OLD_TASKS: concat!(
-    "DELETE FROM tasks WHERE id",
-    in_rows!(
-        r#"SELECT id FROM tasks WHERE "user" = $1 AND updated < $2 AND running = 0
+        "DELETE FROM tasks WHERE id",
+        in_rows!(
+            r#"SELECT id FROM tasks WHERE "user" = $1 AND updated < $2 AND running = 0
               AND NOT EXISTS (SELECT 1 FROM approvals WHERE approvals."user" = $1
                                  AND approvals.turn = tasks.id AND approvals.pattern IS NULL)
             ORDER BY updated, id LIMIT $3"#
-    )
-);
+        )
+    );
 
     /// A collection that is visible in one session alone, its user, and a document in it.
     COLLECTION_OF_SESSION: r#"SELECT id, "user",
@@ -260,9 +260,9 @@ statements! {
        JOIN tasks ON tasks.id = first.turn WHERE tasks."user" = $2"#;
 
     DELETE_TASKS: concat!(
-    "DELETE FROM tasks WHERE id",
-    in_rows!(r#"SELECT id FROM tasks WHERE "user" = $1 AND context = $2 LIMIT $3"#)
-);
+        "DELETE FROM tasks WHERE id",
+        in_rows!(r#"SELECT id FROM tasks WHERE "user" = $1 AND context = $2 LIMIT $3"#)
+    );
 
     DELETE_TURNS: "DELETE FROM turns WHERE session = $1 AND ordinal <= (SELECT max(ordinal) FROM
         (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)";

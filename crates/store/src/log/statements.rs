@@ -15,10 +15,10 @@ statements! {
       WHERE id = $1 AND "user" = $2 AND created = $3 AND NOT EXISTS (SELECT 1 FROM events WHERE session = $1)"#;
 
     IS_VISIBLE: concat!(
-    "SELECT 1 FROM sessions WHERE id = $1 AND NOT (",
-    is_hidden!(),
-    ")"
-);
+        "SELECT 1 FROM sessions WHERE id = $1 AND NOT (",
+        is_hidden!(),
+        ")"
+    );
 
     LOG_END: "SELECT seq, hash FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1";
 

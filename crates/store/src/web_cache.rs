@@ -2,7 +2,7 @@
 
 use crate::attachments::digest_of;
 use crate::database::Answer;
-use crate::engine::{Failure, Row, Sql, sql, values};
+use crate::engine::{Failure, Row, statements, values};
 use crate::store::Store;
 use crate::stored::check_user;
 use lango_core::{CachedPage, UserId, WebCache};
@@ -77,29 +77,25 @@ fn page(row: Row<'_>) -> Result<CachedPage, Failure> {
     })
 }
 
-const PAGE: Sql = sql!(
-    r#"SELECT fetched, fresh_until, etag, last_modified, content FROM web_pages
-      WHERE "user" = $1 AND digest = $2"#
-);
+statements! {
+    PAGE: r#"SELECT fetched, fresh_until, etag, last_modified, content FROM web_pages
+      WHERE "user" = $1 AND digest = $2"#;
 
-const STORE_PAGE: Sql = sql!(
-    r#"INSERT INTO web_pages ("user", digest, fetched, fresh_until, size, etag, last_modified, content)
+    STORE_PAGE: r#"INSERT INTO web_pages ("user", digest, fetched, fresh_until, size, etag, last_modified, content)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
      ON CONFLICT ("user", digest) DO UPDATE SET fetched = excluded.fetched,
         fresh_until = excluded.fresh_until, size = excluded.size, etag = excluded.etag,
-        last_modified = excluded.last_modified, content = excluded.content"#
-);
+        last_modified = excluded.last_modified, content = excluded.content"#;
 
-const REMOVE_PAGE: Sql = sql!(r#"DELETE FROM web_pages WHERE "user" = $1 AND digest = $2"#);
+    REMOVE_PAGE: r#"DELETE FROM web_pages WHERE "user" = $1 AND digest = $2"#;
 
-/// Deletes a user's oldest pages beyond `$2` bytes.
-const EVICT_PAGES: Sql = sql!(
-    r#"DELETE FROM web_pages WHERE "user" = $1 AND digest IN
+    /// Deletes a user's oldest pages beyond `$2` bytes.
+    EVICT_PAGES: r#"DELETE FROM web_pages WHERE "user" = $1 AND digest IN
         (SELECT digest FROM
             (SELECT digest, sum(size) OVER (ORDER BY fetched DESC, digest) AS total
                FROM web_pages WHERE "user" = $1) AS pages
-          WHERE total > $2::bigint)"#
-);
+          WHERE total > $2::bigint)"#;
+}
 
 #[cfg(test)]
 mod tests {
@@ -108,8 +104,8 @@ mod tests {
 
     #[test]
     fn no_statement_on_web_pages_scans_the_pages_of_other_users_or_sorts() {
-        for statement in [PAGE, REMOVE_PAGE, EVICT_PAGES] {
-            let plan = sqlite_plan(statement);
+        for statement in ALL {
+            let plan = sqlite_plan(*statement);
             let is_scan = plan.contains("SCAN web_pages");
             assert!(!is_scan && !plan.contains("TEMP B-TREE"), "{plan}");
         }

@@ -53,13 +53,6 @@ pub(super) async fn commit(
     }
 }
 
-pub(super) async fn count_failure(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<u32, Failure> {
-    insert_watermark(tx, owner).await?;
-    let values = values![owner.session, owner.user];
-    let failures = tx.value(COUNT_FAILURE, values).await?;
-    Ok(failures.unwrap_or_default())
-}
-
 pub(super) async fn add_note(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,
@@ -195,7 +188,7 @@ async fn delete(
     Ok(deleted.into_iter().collect())
 }
 
-async fn insert_watermark(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<(), Failure> {
+pub(super) async fn insert_watermark(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<(), Failure> {
     must_own(tx, owner).await?;
     tx.execute(INSERT_WATERMARK, values![owner.session, owner.user])
         .await?;

@@ -164,7 +164,12 @@ impl MemoryRows for Store {
 
     fn count_failure(&self, owner: &MemoryOwner) -> Answer<'_, u32> {
         self.engine.write(owner.clone(), |tx, owner| {
-            Box::pin(changes::count_failure(tx, owner))
+            Box::pin(async move {
+                changes::insert_watermark(tx, owner).await?;
+                let values = values![owner.session, owner.user];
+                let failures = tx.value(COUNT_FAILURE, values).await?;
+                Ok(failures.unwrap_or_default())
+            })
         })
     }
 

@@ -1,7 +1,7 @@
 //! Import of sessions: hidden until their log is complete. The caller has the lease of the session.
 
 use super::{HIDDEN_USER, LogRow, SessionRecord, hidden_user, is_hidden};
-use crate::engine::{Failure, Sql, Tx, sql, stored, values};
+use crate::engine::{Failure, Tx, statements, stored, values};
 use crate::log;
 use crate::store::Store;
 use crate::stored::{check_user, not_found};
@@ -62,11 +62,13 @@ async fn finish(tx: &mut Tx<'_>, session: &SessionRecord) -> Result<u64, Failure
     Ok(grants)
 }
 
-pub(super) const SHOW: Sql = sql!(concat!(
-    r#"UPDATE sessions SET "user" = $2, title = $3, updated = $4 WHERE id = $1 AND "#,
-    is_hidden!()
-));
-pub(super) const SHOW_APPROVALS: Sql =
-    sql!(r#"UPDATE approvals SET "user" = $2 WHERE session = $1"#);
-pub(super) const DELETE_GRANTS: Sql =
-    sql!("DELETE FROM approvals WHERE session = $1 AND pattern IS NOT NULL");
+statements! {
+    SHOW: concat!(
+        r#"UPDATE sessions SET "user" = $2, title = $3, updated = $4 WHERE id = $1 AND "#,
+        is_hidden!()
+    );
+
+    SHOW_APPROVALS: r#"UPDATE approvals SET "user" = $2 WHERE session = $1"#;
+
+    DELETE_GRANTS: "DELETE FROM approvals WHERE session = $1 AND pattern IS NOT NULL";
+}

@@ -2,14 +2,15 @@
 //!
 //! `lango-knowledge` decides what is remembered; [`MemoryRows`] stores it.
 
+#![allow(missing_docs, reason = "the names say it")]
+
 mod changes;
-mod read;
 mod rows;
 mod statements;
 
 pub use rows::MemoryRows;
 #[cfg(test)]
-pub(crate) use statements::EVERYDAY;
+pub(crate) use statements::ALL as EVERYDAY;
 
 use lango_core::{Exchange, SessionId, Source, Text, Timestamp, Trust, UserId};
 use std::fmt;
@@ -20,19 +21,22 @@ use std::str::FromStr;
 pub struct MemoryOwner {
     /// Every session of theirs shares the saved memories.
     pub user: UserId,
-    /// One of their sessions.
     pub session: SessionId,
 }
 
 /// Id of a memory: `o_7` is an observation, `r_8` a reflection, `m_9` was saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryId {
-    /// An observation.
     Observation(u64),
-    /// A reflection.
     Reflection(u64),
-    /// A saved memory.
     Saved(u64),
+}
+
+impl MemoryId {
+    fn number(&self) -> &u64 {
+        let (Self::Observation(number) | Self::Reflection(number) | Self::Saved(number)) = self;
+        number
+    }
 }
 
 impl fmt::Display for MemoryId {
@@ -80,28 +84,20 @@ pub enum Generation {
 pub struct NewRecollection {
     /// The ordinals of the first and the last turn it covers, from 0.
     pub turns: (u64, u64),
-    /// The content.
     pub text: String,
-    /// Who made it.
     pub source: Source,
-    /// When it was made.
     pub created: Timestamp,
 }
 
 /// An observation or a reflection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recollection {
-    /// Its id.
     pub id: MemoryId,
-    /// How often it was condensed.
     pub generation: Generation,
     /// The ordinals of the first and the last turn it covers, from 0.
     pub turns: (u64, u64),
-    /// The content.
     pub text: Text,
-    /// Who made it.
     pub source: Source,
-    /// When it was made.
     pub created: Timestamp,
     /// Whether it was condensed into a reflection of the next generation.
     pub is_part: bool,
@@ -110,35 +106,25 @@ pub struct Recollection {
 /// A memory to save for a user, for all sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSavedMemory {
-    /// The content.
     pub text: String,
-    /// Keywords for searching.
     pub tags: Vec<String>,
-    /// Who saved it.
     pub source: Source,
-    /// When it was made.
     pub created: Timestamp,
 }
 
 /// A memory that every session of a user sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedMemory {
-    /// Its id.
     pub id: MemoryId,
-    /// The content.
     pub text: Text,
-    /// Keywords for searching.
     pub tags: Vec<String>,
-    /// Who saved it.
     pub source: Source,
-    /// When it was made.
     pub created: Timestamp,
 }
 
 /// The result of saving a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaveOutcome {
-    /// It is new.
     New(MemoryId),
     /// The same text was saved before; it has the new tags now.
     Updated(MemoryId),
@@ -164,7 +150,6 @@ pub struct Watermark {
 pub struct UnobservedTurn {
     /// Its number in the session, from 0.
     pub ordinal: u64,
-    /// When it started.
     pub started: Timestamp,
     /// Nothing if the turn was never finished, or must not be observed.
     pub exchange: Option<Exchange>,
@@ -173,7 +158,6 @@ pub struct UnobservedTurn {
 /// One step of the memory of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MemoryStep {
-    /// Turns were observed.
     Observe {
         /// The ordinal of the next one.
         observed: u64,
@@ -184,11 +168,8 @@ pub enum MemoryStep {
     },
     /// Recollections of one generation were condensed into one of the next.
     Condense {
-        /// The recollections that were condensed.
         parts: Vec<MemoryId>,
-        /// The generation of the result.
         generation: Generation,
-        /// The result.
         reflection: NewRecollection,
     },
 }
@@ -196,7 +177,6 @@ pub enum MemoryStep {
 /// The result of a change that is valid for one revision only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commit<T> {
-    /// The change was made.
     Done(T),
     /// Another step was committed first: nothing was changed.
     Stale,
@@ -216,9 +196,7 @@ pub struct ForgetRequest {
 /// The turns to read for an observation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TurnRange {
-    /// The ordinal of the first.
     pub from: u64,
-    /// How many at most.
     pub limit: usize,
     /// Bytes to which questions and answers are cut.
     pub text_bytes: usize,
@@ -229,7 +207,6 @@ pub struct TurnRange {
 pub struct PromptMemory {
     /// Of the second generation, of the first, and observations.
     pub recollections: [Vec<Recollection>; 3],
-    /// The user's saved memories.
     pub saved: Vec<SavedMemory>,
 }
 

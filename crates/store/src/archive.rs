@@ -6,19 +6,18 @@
 
 #![allow(missing_docs, reason = "the names say it")]
 
-mod export;
 mod import;
 pub mod line;
 mod removal;
 
 use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
-use crate::database::Answer;
-use crate::engine::{Sql, sql};
-use crate::stored::{Speaker, author};
+use crate::engine::{Failure, Row, Sql, sql, values};
+use crate::store::Store;
+use crate::stored::{author, not_found};
 use lango_core::{
-    AgentName, Attachment, AttachmentStore, Event, EventBody, FrameId, NewSession, Page, SessionId,
-    StoreError, Text, Timestamp, TurnId, UserId,
+    AgentName, Attachment, AttachmentStore, Event, EventBody, FrameId, Page, SessionId, StoreError,
+    Text, Timestamp, TurnId, UserId,
 };
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -29,19 +28,6 @@ const HIDDEN: char = '\u{1}';
 
 pub(crate) fn hidden_user(user: &UserId) -> String {
     format!("{HIDDEN}{user}")
-}
-
-/// Refuses a session whose user cannot be stored.
-pub(crate) fn must_be_kept(session: &NewSession) -> Result<(), StoreError> {
-    match session.user.can_be_kept() {
-        true => Ok(()),
-        false => Err(StoreError::Failed {
-            detail: format!(
-                "the user of session `{}` has a name that cannot be kept: it is empty, too long, or has control characters",
-                session.id
-            ),
-        }),
-    }
 }
 
 /// The most rows of a log that are read at once.
@@ -91,12 +77,10 @@ impl LogRow {
     /// Fills in the author of a row that is older than authors.
     pub(crate) fn with_author(mut self, root_agent: &AgentName) -> Self {
         if self.author.is_empty() && self.hash.is_empty() {
-            let kind = serde_json::from_str::<Kind<'_>>(&self.body);
-            let speaker = match kind {
-                Ok(kind) if kind.kind == "user.message" => Speaker::User,
-                _ => Speaker::Agent,
-            };
-            self.author = author("", speaker, root_agent).as_str().into();
+            let body = serde_json::from_str::<Kind<'_>>(&self.body);
+            let is_user_message = body.is_ok_and(|body| body.kind == "user.message");
+            let author = author("", is_user_message, root_agent);
+            self.author = author.as_str().into();
         }
         self
     }
@@ -143,74 +127,126 @@ pub(crate) const HIDDEN_USER: Sql = sql!(concat!(
     " /*postgres FOR NO KEY UPDATE*/"
 ));
 
-/// Logs as they are stored, and the attachments that they refer to.
-pub trait SessionArchive: AttachmentStore {
+/// Reads sessions and logs as they are stored.
+impl Store {
     /// Lists a user's sessions in the order of their ids, after one.
-    fn session_ids(
+    pub async fn session_ids(
         &self,
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Answer<'_, Vec<SessionId>>;
+    ) -> Result<Vec<SessionId>, StoreError> {
+        self.ids(user.to_string(), after, limit).await
+    }
+
+    /// Lists the sessions whose user is stored as `user`, hidden or not.
+    async fn ids(
+        &self,
+        user: String,
+        after: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<SessionId>, StoreError> {
+        let given = (user, after.map_or("", SessionId::as_str).to_owned(), limit);
+        let ids = self.engine.read(given, |tx, (user, after, limit)| {
+            Box::pin(async move {
+                let values = values![user, after, limit];
+                let ids = tx.query(IDS, values, |row| Ok(SessionId::from(&*row.lossy(0)?)));
+                let mut ids = ids.await?;
+                // An id in SQLite whose bytes are not text is ordered by its bytes, not by the text that is shown for it. The
+                // next page must not show it again.
+                ids.retain(|id| id.as_str() > after.as_str());
+                Ok(ids)
+            })
+        });
+        ids.await
+    }
 
     /// Reads a session without its log.
-    fn session_record(&self, session: &SessionId) -> Answer<'_, SessionRecord>;
+    pub async fn session_record(&self, session: &SessionId) -> Result<SessionRecord, StoreError> {
+        let record = self.engine.read(session.clone(), |tx, session| {
+            Box::pin(async move {
+                let values = values![session];
+                let record = tx.query_opt(RECORD, values, |row| {
+                    record(row, session).map_err(|failure| failure.in_event(session, 0))
+                });
+                record.await?.ok_or_else(|| not_found(session).into())
+            })
+        });
+        record.await
+    }
 
     /// Reads rows of a log in their order. A page of large rows has fewer than `limit`, but at least one if there is one.
     /// Rows that are older than authors get theirs.
-    fn log_rows(&self, session: &SessionId, page: Page) -> Answer<'_, Vec<LogRow>>;
-}
-
-/// Import of sessions. The caller has the lease of the session.
-pub trait SessionImport: Send + Sync {
-    /// Creates a hidden session. An id that is taken is [`StoreError::Exists`].
-    fn start_import(&self, session: NewSession) -> Answer<'_, ()>;
-
-    /// Adds rows to the log of a hidden session, each checked as [`Chain::take`] does, and updates what follows from them.
-    fn import_rows(&self, rows: Vec<LogRow>) -> Answer<'_, ()>;
-
-    /// Shows a session, with this record's title and time. Grants for later calls are not imported, because the log does not
-    /// say which were revoked since. Returns how many there were.
-    fn finish_import(&self, session: SessionRecord) -> Answer<'_, u64>;
-}
-
-/// Removal of sessions and of old tasks. The caller has the lease of a session that it removes.
-pub trait SessionRemoval: Send + Sync {
-    /// Hides a session; if a time is given, only if it was not used since and has no unfinished turn. Returns whether this
-    /// call hid it.
-    fn hide_session(
+    pub async fn log_rows(
         &self,
         session: &SessionId,
-        unused_since: Option<Timestamp>,
-    ) -> Answer<'_, bool>;
-
-    /// Removes a bounded part of a hidden session and of all that belongs to it. Returns whether nothing is left of it, as
-    /// of a session that does not exist. A session that is not hidden stays.
-    fn remove_portion(&self, session: &SessionId) -> Answer<'_, bool>;
-
-    /// Lists hidden sessions of a user, after one.
-    fn hidden_sessions(
-        &self,
-        user: &UserId,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> Answer<'_, Vec<SessionId>>;
-
-    /// Lists a user's sessions that were not used since then and have no unfinished turn, the oldest first.
-    fn expired_sessions(
-        &self,
-        user: &UserId,
-        unused_since: Timestamp,
-        page: ExpiredPage,
-    ) -> Answer<'_, Vec<SessionId>>;
-
-    /// Removes some of a user's A2A tasks that are older than that, are not running, and wait for no answer. Returns how
-    /// many.
-    fn remove_old_tasks(&self, user: &UserId, before: Timestamp, limit: usize) -> Answer<'_, u64>;
-
-    /// Erases the bytes of deleted rows. It takes as long as the database is large, and turns wait meanwhile.
-    fn wipe_deleted(&self) -> Answer<'_, WipeOutcome>;
+        page: Page,
+    ) -> Result<Vec<LogRow>, StoreError> {
+        let given = (session.clone(), page);
+        let rows = self.engine.read(given, |tx, (session, page)| {
+            Box::pin(async move {
+                let values = values![session, page.from, page.limit];
+                let rows = tx.query_page(ROWS, values, PAGE_BYTES, |row| {
+                    let seq = row.get(0)?;
+                    let row = log_row(row, session, seq);
+                    let row = row.map_err(|failure| failure.in_event(session, seq))?;
+                    let size = row.body.len();
+                    Ok((row, size))
+                });
+                rows.await
+            })
+        });
+        let rows = rows.await?.into_iter();
+        Ok(rows.map(|row| row.with_author(&self.root_agent)).collect())
+    }
 }
+
+fn record(row: Row<'_>, session: &SessionId) -> Result<SessionRecord, Failure> {
+    Ok(SessionRecord {
+        id: session.clone(),
+        user: row.get(0)?,
+        title: row.get(1)?,
+        created: row.get(2)?,
+        updated: row.get(3)?,
+        events: row.get::<Option<u64>>(4)?.unwrap_or_default(),
+        hash: row.get::<Option<Vec<u8>>>(5)?.unwrap_or_default(),
+    })
+}
+
+fn log_row(row: Row<'_>, session: &SessionId, seq: u64) -> Result<LogRow, Failure> {
+    Ok(LogRow {
+        session: session.clone(),
+        seq,
+        turn: row.get(1)?,
+        frame: row.get(2)?,
+        author: row.get(3)?,
+        time: row.get(4)?,
+        body: row.get(5)?,
+        hash: row.get(6)?,
+    })
+}
+
+const IDS: Sql =
+    sql!(r#"SELECT id FROM sessions WHERE "user" = $1 AND id > $2 ORDER BY id LIMIT $3"#);
+
+/// A session that is not hidden, and the end of its log.
+const RECORD: Sql = sql!(concat!(
+    r#"SELECT "user", title, created, updated, log_end.seq, log_end.hash
+       FROM sessions
+       LEFT JOIN events AS log_end ON log_end.session = sessions.id
+            AND log_end.seq = (SELECT max(seq) FROM events WHERE events.session = sessions.id)
+      WHERE id = $1 AND NOT "#,
+    is_hidden!()
+));
+
+const ROWS: Sql = sql!(
+    sqlite: "SELECT seq, turn, frame, author, time, body, hash FROM events
+     WHERE session = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
+    postgres: "SELECT seq, turn, frame, author, time, body, hash
+       FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY seq) - octet_length(body) AS bytes_before
+               FROM (SELECT * FROM events WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT $3) AS page) AS page
+      WHERE bytes_before < $4 ORDER BY seq"
+);
 
 /// What is left of deleted rows in the bytes of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -234,12 +270,12 @@ pub struct ExpiredPage {
 /// Returns the number of its events, or [`StoreError::Damaged`] with the first one that was changed. `seen` is called with the
 /// number of events that were checked.
 pub async fn verify(
-    archive: &dyn SessionArchive,
+    store: &Store,
     session: &SessionId,
     seen: &mut (dyn FnMut(u64) + Send),
 ) -> Result<u64, StoreError> {
-    let record = archive.session_record(session).await?;
-    Ok(verify_record(archive, &record, seen).await?.events)
+    let record = store.session_record(session).await?;
+    Ok(verify_record(store, &record, seen).await?.events)
 }
 
 /// The contents of a log that was checked.
@@ -252,18 +288,18 @@ pub struct LogContents {
 
 /// Checks a log up to the end that a record has.
 pub async fn verify_record(
-    archive: &dyn SessionArchive,
+    store: &Store,
     record: &SessionRecord,
     seen: &mut (dyn FnMut(u64) + Send),
 ) -> Result<LogContents, StoreError> {
     let mut chain = Chain::of(&record.id);
     let mut attachments = BTreeSet::new();
     while chain.count() < record.events {
-        for row in next_rows(archive, record, &chain).await? {
+        for row in next_rows(store, record, &chain).await? {
             let body = chain.take(&row)?;
             for attachment in body.attachments() {
                 if attachments.insert(attachment.digest.clone()) {
-                    read_attachment(archive, record, row.seq, attachment).await?;
+                    read_attachment(store, record, row.seq, attachment).await?;
                 }
             }
         }
@@ -278,7 +314,7 @@ pub async fn verify_record(
 /// Reads the bytes of an attachment that the event with this `seq` refers to. Missing bytes, and bytes with another digest,
 /// are damage.
 pub async fn read_attachment(
-    archive: &dyn SessionArchive,
+    store: &Store,
     record: &SessionRecord,
     seq: u64,
     attachment: &Attachment,
@@ -289,7 +325,7 @@ pub async fn read_attachment(
         seq,
         detail,
     };
-    let bytes = AttachmentStore::read(archive, &record.user, digest).await?;
+    let bytes = AttachmentStore::read(store, &record.user, digest).await?;
     let bytes = bytes.ok_or_else(|| damaged(format!("its attachment `{name}` is missing")))?;
     if digest_of(&bytes) != *digest {
         let detail = format!("its attachment `{name}` does not match its digest");
@@ -300,7 +336,7 @@ pub async fn read_attachment(
 
 /// Reads the next rows of a log up to the end that its record has. Missing rows are damage.
 pub async fn next_rows(
-    archive: &dyn SessionArchive,
+    store: &Store,
     record: &SessionRecord,
     chain: &Chain,
 ) -> Result<Vec<LogRow>, StoreError> {
@@ -310,7 +346,7 @@ pub async fn next_rows(
         from,
         limit: left.min(ROWS_AT_ONCE),
     };
-    let rows = archive.log_rows(&record.id, page).await?;
+    let rows = store.log_rows(&record.id, page).await?;
     if rows.is_empty() {
         return Err(StoreError::Damaged {
             id: record.id.clone(),
@@ -322,10 +358,7 @@ pub async fn next_rows(
 }
 
 /// Removes all of a hidden session, in as many steps as that takes.
-pub async fn remove_hidden(
-    store: &dyn SessionRemoval,
-    session: &SessionId,
-) -> Result<(), StoreError> {
+pub async fn remove_hidden(store: &Store, session: &SessionId) -> Result<(), StoreError> {
     while !store.remove_portion(session).await? {}
     Ok(())
 }

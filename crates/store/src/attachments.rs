@@ -8,19 +8,20 @@
 //! deletion that meet in PostgreSQL, the later one sees what the earlier one did. Times are in milliseconds since 1970, by the
 //! clock of the database.
 
-use crate::engine::{Failure, Sql, Tx, sql, values};
+use crate::database::Answer;
+use crate::engine::{Failure, Sql, Tx, Value, sql, statements, values};
 use crate::store::Store;
-use lango_core::{AttachmentStore, BoxFuture, StoreError, Text, UserId};
+use crate::stored::{check_user, failed};
+use lango_core::{AttachmentStore, StoreError, Text, UserId};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// The most bytes that one attachment may have.
 pub const LARGEST_ATTACHMENT: usize = 10 << 20;
 
-/// How long bytes are kept that no event refers to.
-pub(crate) const LIFETIME_OF_PUT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long bytes are stored that no event refers to, in milliseconds.
+const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// How many expired puts one put deletes.
 const EXPIRED_AT_ONCE: usize = 4;
@@ -30,51 +31,38 @@ const REFERENCES_AT_ONCE: usize = 4;
 
 /// Returns the digest that bytes are stored under: their SHA-256 in hexadecimal digits.
 pub fn digest_of(bytes: &[u8]) -> Text {
-    let digest = Sha256::digest(bytes);
-    let mut text = String::with_capacity(2 * digest.len());
-    for byte in digest {
-        // A string takes whatever is written.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text.into()
+    hex(&Sha256::digest(bytes)).into()
 }
 
-/// Checks that bytes may be stored for a user, and computes their digest where it blocks no other future.
-pub(crate) async fn admit(user: &UserId, bytes: &Arc<[u8]>) -> Result<Text, StoreError> {
-    let size = bytes.len();
-    if size > LARGEST_ATTACHMENT {
-        return Err(failed(format!(
-            "an attachment of {size} bytes is too large to store; the limit is {LARGEST_ATTACHMENT} bytes"
-        )));
-    }
-    if !user.can_be_kept() {
-        return Err(failed(
-            "an attachment belongs to a user whose name cannot be stored: it is empty, too long, or has control characters"
-                .to_owned(),
-        ));
-    }
-    let bytes = Arc::clone(bytes);
-    let digest = tokio::task::spawn_blocking(move || digest_of(&bytes)).await;
-    digest.map_err(|error| {
-        failed(format!(
-            "the digest of an attachment was not computed: {error}"
-        ))
+/// Writes bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let text = String::with_capacity(2 * bytes.len());
+    bytes.iter().fold(text, |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
     })
 }
 
-fn failed(detail: String) -> StoreError {
-    StoreError::Failed { detail }
-}
-
 impl AttachmentStore for Store {
-    fn put<'a>(
-        &'a self,
-        user: &'a UserId,
-        bytes: Arc<[u8]>,
-    ) -> BoxFuture<'a, Result<Text, StoreError>> {
+    fn put(&self, user: &UserId, bytes: Arc<[u8]>) -> Answer<'_, Text> {
+        let user = user.clone();
         Box::pin(async move {
-            let digest = admit(user, &bytes).await?;
-            let given = (user.clone(), digest.clone(), bytes);
+            let size = bytes.len();
+            if size > LARGEST_ATTACHMENT {
+                return Err(failed(format!(
+                    "an attachment of {size} bytes is too large to store; the limit is {LARGEST_ATTACHMENT} bytes"
+                )));
+            }
+            check_user(&user, "an attachment")?;
+            let hashed = Arc::clone(&bytes);
+            let digest = tokio::task::spawn_blocking(move || digest_of(&hashed)).await;
+            let digest = digest.map_err(|error| {
+                failed(format!(
+                    "the digest of an attachment was not computed: {error}"
+                ))
+            })?;
+            let given = (user, digest.clone(), bytes);
             let put = self.engine.write_one(given, |tx, (user, digest, bytes)| {
                 Box::pin(async move {
                     tx.execute(PUT, values![user, digest, bytes]).await?;
@@ -91,17 +79,10 @@ impl AttachmentStore for Store {
         })
     }
 
-    fn read<'a>(
-        &'a self,
-        user: &'a UserId,
-        digest: &'a str,
-    ) -> BoxFuture<'a, Result<Option<Arc<[u8]>>, StoreError>> {
-        let given = (user.clone(), Text::from(digest));
+    fn read(&self, user: &UserId, digest: &str) -> Answer<'_, Option<Arc<[u8]>>> {
+        let given = (user.clone(), digest.to_owned());
         self.engine.read(given, |tx, (user, digest)| {
-            Box::pin(async move {
-                tx.query_opt(BYTES, values![user, digest], |row| row.get(0))
-                    .await
-            })
+            Box::pin(async move { tx.value(BYTES, values![user, digest]).await })
         })
     }
 }
@@ -112,21 +93,19 @@ impl Store {
         let expired = self.engine.read((), |tx, ()| {
             Box::pin(async move {
                 let values = values![LIFETIME_MS, EXPIRED_AT_ONCE];
-                tx.query(EXPIRED_PUTS, values, |row| {
+                let expired = tx.query(EXPIRED_PUTS, values, |row| {
                     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-                })
-                .await
+                });
+                expired.await
             })
         });
         let expired: Vec<(Text, Text, i64)> = expired.await?;
         let count = expired.len();
         for put in expired {
-            let deleted = self.engine.write_twice(put, |tx, (user, digest, time)| {
+            let deleted = self.engine.erase(put, |tx, (user, digest, time)| {
                 Box::pin(async move {
-                    tx.overwrite_deleted(true)?;
-                    let deleted = delete_put(tx, user, digest, *time).await;
-                    tx.overwrite_deleted(false)?;
-                    deleted
+                    let values = values![user, digest, time];
+                    delete(tx, user, digest, DELETE_PUT, values).await
                 })
             });
             deleted.await?;
@@ -135,47 +114,36 @@ impl Store {
     }
 }
 
-async fn delete_put(tx: &mut Tx<'_>, user: &str, digest: &str, time: i64) -> Result<(), Failure> {
-    lock_bytes(tx, user, digest).await?;
-    tx.execute(DELETE_PUT, values![user, digest, time]).await?;
-    delete_unused(tx, user, digest).await
-}
-
 /// Deletes some references of a session, and the bytes that are not used any more. Returns whether there were any.
 pub(crate) async fn remove_references(
     tx: &mut Tx<'_>,
     user: &str,
     session: &str,
 ) -> Result<bool, Failure> {
-    let digests: Vec<Text> = tx
-        .query(REFERENCES, values![session, REFERENCES_AT_ONCE], |row| {
-            row.get(0)
-        })
-        .await?;
+    let values = values![session, REFERENCES_AT_ONCE];
+    let digests: Vec<Text> = tx.column(REFERENCES, values).await?;
     for digest in &digests {
-        lock_bytes(tx, user, digest).await?;
-        tx.execute(DELETE_REFERENCE, values![session, digest])
-            .await?;
-        delete_unused(tx, user, digest).await?;
+        let values = values![session, digest];
+        delete(tx, user, digest, DELETE_REFERENCE, values).await?;
     }
     Ok(!digests.is_empty())
 }
 
-/// Makes puts and other deletions of the same bytes wait until the transaction ends. What they did before is seen by the
-/// statements that follow.
-async fn lock_bytes(tx: &mut Tx<'_>, user: &str, digest: &str) -> Result<(), Failure> {
-    let values = values![user, digest];
-    tx.query_opt(LOCK_BYTES, values, |_| Ok(())).await.map(drop)
-}
-
-async fn delete_unused(tx: &mut Tx<'_>, user: &str, digest: &str) -> Result<(), Failure> {
+/// Deletes a put or a reference, and its bytes if they are not used any more. Puts and other deletions of the same bytes wait
+/// until the transaction ends.
+async fn delete(
+    tx: &mut Tx<'_>,
+    user: &str,
+    digest: &str,
+    statement: Sql,
+    values: &[Value<'_>],
+) -> Result<(), Failure> {
+    tx.exists(LOCK_BYTES, values![user, digest]).await?;
+    tx.execute(statement, values).await?;
     let values = values![user, digest, LIFETIME_MS];
     tx.execute(DELETE_UNUSED, values).await.map(drop)
 }
 
-const LIFETIME_MS: u64 = LIFETIME_OF_PUT.as_secs() * 1000;
-
-/// The present moment.
 macro_rules! now {
     () => {
         "/*sqlite unixepoch('subsec') * 1000*/ /*postgres (extract(epoch FROM clock_timestamp()) * 1000)::bigint*/"
@@ -204,41 +172,41 @@ const RECORD_PUT: Sql = sql!(
     postgres: ""
 );
 
-const BYTES: Sql = sql!(r#"SELECT bytes FROM attachments WHERE "user" = $1 AND digest = $2"#);
+statements! {
+    BYTES: r#"SELECT bytes FROM attachments WHERE "user" = $1 AND digest = $2"#;
 
-/// The first bytes that a session refers to.
-const REFERENCES: Sql =
-    sql!("SELECT digest FROM attachment_references WHERE session = $1 ORDER BY digest LIMIT $2");
-const DELETE_REFERENCE: Sql =
-    sql!("DELETE FROM attachment_references WHERE session = $1 AND digest = $2");
+    /// The first bytes that a session refers to.
+    REFERENCES: "SELECT digest FROM attachment_references WHERE session = $1 ORDER BY digest LIMIT $2";
 
-const LOCK_BYTES: Sql =
-    sql!(r#"SELECT 1 FROM attachments WHERE "user" = $1 AND digest = $2 /*postgres FOR UPDATE*/"#);
+    DELETE_REFERENCE: "DELETE FROM attachment_references WHERE session = $1 AND digest = $2";
 
-/// Deletes bytes that no session refers to and that were not put within the last `$3` milliseconds.
-const DELETE_UNUSED: Sql = sql!(concat!(
-    r#"DELETE FROM attachments
+    LOCK_BYTES: r#"SELECT 1 FROM attachments WHERE "user" = $1 AND digest = $2 /*postgres FOR UPDATE*/"#;
+
+    /// Deletes bytes that no session refers to and that were not put within the last `$3` milliseconds.
+    DELETE_UNUSED: concat!(
+        r#"DELETE FROM attachments
       WHERE "user" = $1 AND digest = $2
         AND NOT EXISTS (SELECT 1 FROM attachment_references WHERE "user" = $1 AND digest = $2)
         AND NOT EXISTS (SELECT 1 FROM attachment_puts WHERE "user" = $1 AND digest = $2
                            AND time >= "#,
-    now!(),
-    " - $3::bigint)"
-));
+        now!(),
+        " - $3::bigint)"
+    );
 
-/// The oldest puts that are older than `$1` milliseconds.
-const EXPIRED_PUTS: Sql = sql!(concat!(
-    r#"SELECT "user", digest, time FROM attachment_puts WHERE time < (SELECT "#,
-    now!(),
-    " - $1::bigint) ORDER BY time LIMIT $2"
-));
-const DELETE_PUT: Sql =
-    sql!(r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time = $3"#);
+    /// The oldest puts that are older than `$1` milliseconds.
+    EXPIRED_PUTS: concat!(
+        r#"SELECT "user", digest, time FROM attachment_puts WHERE time < (SELECT "#,
+        now!(),
+        " - $1::bigint) ORDER BY time LIMIT $2"
+    );
+
+    DELETE_PUT: r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time = $3"#;
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::plans::{ManyRows, sqlite_plan};
+    use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
     use crate::log::statements::RARE_APPENDS;
 
     /// Attachments of forty users, and puts that no event refers to.
@@ -248,34 +216,15 @@ mod tests {
         INSERT INTO attachment_puts SELECT 'u_' || n % 40, 'd_' || n, n FROM generate_series(0, 7999) AS n;
         ANALYZE attachments, attachment_references, attachment_puts"#;
 
-    const ALL: [Sql; 8] = [
-        PUT,
-        BYTES,
-        REFERENCES,
-        DELETE_REFERENCE,
-        LOCK_BYTES,
-        DELETE_UNUSED,
-        EXPIRED_PUTS,
-        DELETE_PUT,
-    ];
-
     #[tokio::test]
     async fn no_statement_on_attachments_scans_a_table_or_sorts() {
         let postgres = ManyRows::open(MORE).await;
-        let appends = RARE_APPENDS;
-        for statement in ALL.into_iter().chain(appends) {
-            let plan = postgres.plan(statement).await;
-            assert!(
-                !plan.contains("Seq Scan") && !plan.contains("Sort"),
-                "{plan}"
-            );
+        let both = ALL.iter().copied().chain([PUT]);
+        for statement in both.clone().chain(RARE_APPENDS) {
+            postgres.assert_uses_keys(statement).await;
         }
-        for statement in ALL.into_iter().chain([RECORD_PUT]) {
-            let plan = sqlite_plan(statement).replace("SCAN CONSTANT ROW", "");
-            assert!(
-                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
-                "{plan}"
-            );
+        for statement in both.chain([RECORD_PUT]) {
+            assert_sqlite_uses_keys(statement, &[]);
         }
     }
 }

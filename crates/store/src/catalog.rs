@@ -1,32 +1,24 @@
-//! The list of sessions, for people.
+//! The lists of sessions and approvals that a user sees.
 
-use crate::approvals;
+use crate::approvals::{self, APPROVALS, COUNT_WAITING, REVOKE};
 use crate::archive::is_hidden;
-use crate::engine::{Engine, Failure, Row, Sql, sql, values};
+use crate::database::Answer;
+use crate::engine::{Engine, Failure, Row, statements, values};
 use crate::store::Store;
 use lango_core::{
-    ApprovalId, Approvals, BoxFuture, SessionCatalog, SessionId, SessionSummary, StoreError,
-    UnfinishedTurn, UserId,
+    ApprovalId, Approvals, SessionCatalog, SessionId, SessionSummary, StoreError, UnfinishedTurn,
+    UserId,
 };
 
 impl SessionCatalog for Store {
-    fn list(
-        &self,
-        user: &UserId,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+    fn list(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SessionSummary>> {
         self.engine
             .read((user.clone(), limit), |tx, (user, limit)| {
                 Box::pin(async move { tx.query(SESSIONS, values![user, limit], summary).await })
             })
     }
 
-    fn find(
-        &self,
-        user: &UserId,
-        prefix: &str,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+    fn find(&self, user: &UserId, prefix: &str, limit: usize) -> Answer<'_, Vec<SessionSummary>> {
         let given = (user.clone(), prefix.to_owned(), limit);
         self.engine.read(given, |tx, (user, prefix, limit)| {
             Box::pin(async move {
@@ -36,19 +28,26 @@ impl SessionCatalog for Store {
         })
     }
 
-    fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>> {
-        approvals::all(&self.engine, user)
+    fn approvals(&self, user: &UserId) -> Answer<'_, Approvals> {
+        self.engine.read(user.clone(), |tx, user| {
+            Box::pin(async move { approvals::read(tx, APPROVALS, values![user]).await })
+        })
     }
 
-    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>> {
-        approvals::count_waiting(&self.engine, user)
+    fn count_waiting(&self, user: &UserId) -> Answer<'_, usize> {
+        self.engine.read(user.clone(), |tx, user| {
+            Box::pin(async move {
+                let count = tx.value(COUNT_WAITING, values![user]).await?;
+                Ok(count.unwrap_or(0))
+            })
+        })
     }
 
     fn unfinished(
         &self,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<UnfinishedTurn>, StoreError>> {
+    ) -> Answer<'_, Vec<UnfinishedTurn>> {
         let after = after.map_or_else(String::new, ToString::to_string);
         let replica = match &self.engine {
             Engine::Sqlite(_) => String::new(),
@@ -63,8 +62,16 @@ impl SessionCatalog for Store {
             })
     }
 
-    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>> {
-        approvals::revoke(&self.engine, user, grant)
+    fn revoke(&self, user: &UserId, grant: &ApprovalId) -> Answer<'_, ()> {
+        let given = (user.clone(), grant.clone());
+        self.engine.write_one(given, |tx, (user, id)| {
+            Box::pin(async move {
+                if tx.execute(REVOKE, values![user, id]).await? == 0 && !tx.is_repeated() {
+                    return Err(StoreError::NotGranted { id: id.clone() }.into());
+                }
+                Ok(())
+            })
+        })
     }
 }
 
@@ -89,33 +96,36 @@ fn unfinished(row: Row<'_>) -> Result<UnfinishedTurn, Failure> {
     })
 }
 
-/// A user's sessions, the one used last first.
-pub(crate) const SESSIONS: Sql = sql!(
-    r#"SELECT id, "user", title, created, updated,
+/// Selects what [`summary`] reads.
+macro_rules! summaries {
+    ($rest:literal) => {
+        concat!(
+            r#"SELECT id, "user", title, created, updated,
             (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
-       FROM sessions WHERE "user" = $1 ORDER BY updated DESC, id LIMIT $2"#
-);
+       FROM sessions WHERE "user" = $1"#,
+            $rest
+        )
+    };
+}
 
-/// A user's sessions in a range of ids: from a prefix to the greatest id that begins with it.
-pub(crate) const SESSIONS_WITH_PREFIX: Sql = sql!(
-    r#"SELECT id, "user", title, created, updated,
-            (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
-       FROM sessions
-      WHERE "user" = $1 AND id >= $2 AND id <= $2 || /*sqlite char(1114111)*/ /*postgres chr(1114111)*/
-      ORDER BY id LIMIT $3"#
-);
+statements! {
+    SESSIONS: summaries!(" ORDER BY updated DESC, id LIMIT $2");
 
-/// Turns without an outcome, in sessions after one, that no other replica than `$3` is at.
-pub(crate) const UNFINISHED: Sql = sql!(concat!(
-    r#"SELECT turns.session, sessions."user", turns.turn,
+    /// Sessions in a range of ids: from a prefix to the greatest id that starts with it.
+    SESSIONS_WITH_PREFIX: summaries!(" AND id >= $2 AND id <= $2 || /*sqlite char(1114111)*/ /*postgres chr(1114111)*/ ORDER BY id LIMIT $3");
+
+    /// Unfinished turns in sessions after one, without those that another replica than `$3` has leased.
+    UNFINISHED: concat!(
+        r#"SELECT turns.session, sessions."user", turns.turn,
             EXISTS (SELECT 1 FROM approvals
                      WHERE approvals.session = turns.session AND approvals.turn = turns.turn
                        AND approvals.pattern IS NULL)
        FROM turns JOIN sessions ON sessions.id = turns.session
       WHERE turns.finished = 0 AND turns.session > $1 AND $3::text IS NOT NULL AND NOT ("#,
-    is_hidden!(),
-    r#") /*postgres AND NOT EXISTS (SELECT FROM holds
+        is_hidden!(),
+        r#") /*postgres AND NOT EXISTS (SELECT FROM holds
                          WHERE holds.session = turns.session AND holds.until > clock_timestamp()
                            AND holds.holder <> $3)*/
       ORDER BY turns.session LIMIT $2"#
-));
+    );
+}

@@ -1,8 +1,8 @@
 //! The hashes that tie each row of a log to the one before it.
 //!
-//! A row's hash covers the hash before it and every field exactly as it is stored, each with its length in front. Rows
-//! from before there were hashes have an empty one; the chain begins after them and never turns empty again. It is the
-//! same in every database, so that a log can be moved from one to another and still be checked.
+//! A row's hash covers the hash before it and every field exactly as it is stored, each with its length in front. Rows that are
+//! older than hashes have an empty one; the chain starts after them. It is the same in every database, so that a log can be
+//! checked after it was moved to another one.
 
 use crate::archive::LogRow;
 use lango_core::{EventBody, SessionId, StoreError};
@@ -21,7 +21,7 @@ pub(crate) struct StoredEvent<'a> {
 }
 
 impl StoredEvent<'_> {
-    /// The hash of this row after a row with the hash `previous`; empty if there is none.
+    /// Computes the hash of this row after a row with the hash `previous`, which is empty if there is none.
     pub(crate) fn hash(&self, previous: &[u8]) -> [u8; 32] {
         let (seq, time) = (self.seq.to_be_bytes(), self.time.to_be_bytes());
         let texts =
@@ -35,7 +35,7 @@ impl StoredEvent<'_> {
     }
 }
 
-/// A log that is checked row by row, from its first one on.
+/// A check of a log, row by row from the first one.
 #[derive(Debug)]
 pub struct Chain {
     session: SessionId,
@@ -44,16 +44,12 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Nothing was seen of it yet.
+    /// Starts the check of a log.
     pub fn of(session: &SessionId) -> Self {
-        Self {
-            session: session.clone(),
-            count: 0,
-            hash: Vec::new(),
-        }
+        Self::at(session, 0, Vec::new())
     }
 
-    /// The end of a log whose rows were checked already.
+    /// Continues after rows that were checked already.
     pub(crate) fn at(session: &SessionId, count: u64, hash: Vec<u8>) -> Self {
         Self {
             session: session.clone(),
@@ -62,18 +58,17 @@ impl Chain {
         }
     }
 
-    /// How many rows it has so far.
+    /// Returns how many rows were checked.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The hash of the last one; empty if there is none.
+    /// Returns the hash of the last row; an empty one if there is none.
     pub fn hash(&self) -> &[u8] {
         &self.hash
     }
 
-    /// Takes the next row and gives what it says: it must follow the one before, have an author, match its hash and be an
-    /// event.
+    /// Checks the next row and returns its event: it must follow the one before, have an author and match its hash.
     pub fn take(&mut self, row: &LogRow) -> Result<EventBody, StoreError> {
         let damaged = |detail: String| StoreError::Damaged {
             id: self.session.clone(),
@@ -95,7 +90,7 @@ impl Chain {
                 return Err(damaged("it does not match its hash".to_owned()));
             }
             if row.author.is_empty() {
-                return Err(damaged("nobody is named as its author".to_owned()));
+                return Err(damaged("its author is missing".to_owned()));
             }
         }
         let body = serde_json::from_str(&row.body)

@@ -1,11 +1,9 @@
 //! All that lango keeps, as one seam: whoever holds a database need not know which one it is.
 
 use crate::agent_memory::MemoryRows;
-use crate::archive::{SessionArchive, SessionImport, SessionRemoval};
 use crate::graph::GraphRows;
 use crate::library::LibraryRows;
 use crate::store::Store;
-use crate::tables::TransferTarget;
 use lango_core::{
     AgentName, AttachmentStore, BoxFuture, PaymentStore, SessionCatalog, SessionStore, StoreError,
     TaskStore, VaultStore, WebCache,
@@ -28,17 +26,24 @@ pub trait Database:
     + LibraryRows
     + GraphRows
     + MemoryRows
-    + SessionArchive
-    + SessionImport
-    + SessionRemoval
-    + TransferTarget
 {
+    /// The store itself, for what only it has.
+    fn store(&self) -> &Store;
+
     /// Opens it now, if that has not happened yet: it is made if need be, and an older schema is brought up to date.
     fn ready(&self) -> Answer<'_, ()>;
 
     /// Opens it for somebody who only reads: one that is where nobody can write is read as it is.
     fn readable(&self) -> Answer<'_, ()> {
         self.ready()
+    }
+}
+
+impl std::ops::Deref for dyn Database + '_ {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        self.store()
     }
 }
 

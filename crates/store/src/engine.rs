@@ -154,4 +154,20 @@ impl Engine {
             postgres.notify(channel, subject);
         }
     }
+
+    /// Deletes rows in a transaction that may run twice. SQLite overwrites their bytes.
+    pub(crate) fn erase<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
+    where
+        A: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        self.write_twice((given, work), |tx, (given, work)| {
+            Box::pin(async move {
+                tx.overwrite_deleted(true)?;
+                let erased = work(tx, given).await;
+                tx.overwrite_deleted(false)?;
+                erased
+            })
+        })
+    }
 }

@@ -40,7 +40,6 @@ mod store;
 mod stored;
 pub mod tables;
 mod tasks;
-mod title;
 pub mod transfer;
 mod vault;
 mod web_cache;

@@ -3,17 +3,16 @@
 
 mod statements;
 
+use crate::database::Answer;
 use crate::engine::{Failure, Row, Tx, values};
 use crate::store::Store;
+use crate::stored::{check_user, failed};
 use lango_core::{
-    AccountStatus, BoxFuture, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange,
-    PaymentChanged, PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals,
-    Reservation, Reserved, SignedTransaction, StoreError, Text, TotalsQuery,
+    AccountStatus, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange, PaymentChanged,
+    PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals, Reservation, Reserved,
+    SignedTransaction, StoreError, Text, TotalsQuery,
 };
-use statements::{
-    ADD_ACCOUNT, ADD_BUDGET, BUDGETS, INSERT, LOCK_ACCOUNT, LOCK_PAYMENT, NEWEST, NEXT_NONCE, OPEN,
-    PAYMENT, TAKE_NONCE, TOTALS, UPDATE,
-};
+use statements::*;
 
 /// Maximum length of a purpose, a detail or another text of a payment, in bytes.
 const MOST_TEXT_BYTES: usize = 4096;
@@ -22,38 +21,19 @@ const MOST_TEXT_BYTES: usize = 4096;
 const MOST_RAW_BYTES: usize = 16 << 10;
 
 impl PaymentStore for Store {
-    fn reserve_payment(
-        &self,
-        reservation: Reservation,
-    ) -> BoxFuture<'_, Result<Reserved, StoreError>> {
-        Box::pin(async move {
-            check_reservation(&reservation)?;
-            let reserved = self.engine.write_twice(reservation, |tx, reservation| {
-                Box::pin(reserve(tx, reservation))
-            });
-            reserved.await
+    fn reserve_payment(&self, reservation: Reservation) -> Answer<'_, Reserved> {
+        self.engine.write_twice(reservation, |tx, reservation| {
+            Box::pin(reserve(tx, reservation))
         })
     }
 
-    fn change_payment(
-        &self,
-        change: PaymentChange,
-    ) -> BoxFuture<'_, Result<PaymentChanged, StoreError>> {
-        Box::pin(async move {
-            check_change(&change)?;
-            // If the answer to a first try is lost, the second one meets another revision: the caller reads it again.
-            let changed = self
-                .engine
-                .write_twice(change, |tx, change| Box::pin(apply(tx, change)));
-            changed.await
-        })
+    fn change_payment(&self, change: PaymentChange) -> Answer<'_, PaymentChanged> {
+        // If the reply to a first attempt is lost, the second one finds another revision: the caller reads it again.
+        self.engine
+            .write_twice(change, |tx, change| Box::pin(apply(tx, change)))
     }
 
-    fn payments(
-        &self,
-        query: PaymentQuery,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Payment>, StoreError>> {
+    fn payments(&self, query: PaymentQuery, limit: usize) -> Answer<'_, Vec<Payment>> {
         self.engine.read((query, limit), |tx, (query, limit)| {
             Box::pin(async move {
                 let (statement, account) = match query {
@@ -69,15 +49,12 @@ impl PaymentStore for Store {
         })
     }
 
-    fn payment_account(
-        &self,
-        query: TotalsQuery,
-    ) -> BoxFuture<'_, Result<AccountStatus, StoreError>> {
+    fn payment_account(&self, query: TotalsQuery) -> Answer<'_, AccountStatus> {
         self.engine.snapshot(query, |tx, query| {
             Box::pin(async move {
                 let account = &query.account;
                 let values = values![account.network, account.wallet];
-                let next = tx.query_opt(NEXT_NONCE, values, |row| row.get(0)).await?;
+                let next = tx.value(NEXT_NONCE, values).await?;
                 Ok(AccountStatus {
                     next_nonce: next.unwrap_or(0),
                     totals: totals(tx, query).await?,
@@ -86,12 +63,11 @@ impl PaymentStore for Store {
         })
     }
 
-    fn payment_budget(&self, key: BudgetKey) -> BoxFuture<'_, Result<u64, StoreError>> {
+    fn payment_budget(&self, key: BudgetKey) -> Answer<'_, u64> {
         self.engine.read(key, |tx, key| {
             Box::pin(async move {
                 let budgets = budgets(tx, key).await?;
-                let left = budgets.iter().map(SpentBudget::left);
-                Ok(left.max().unwrap_or(0))
+                Ok(most_left(&budgets))
             })
         })
     }
@@ -115,38 +91,34 @@ fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
         payment.created.0,
         payment.updated.0,
     ];
-    if !payment.user.can_be_kept() {
-        return refused("a payment belongs to a user whose name cannot be stored");
-    }
-    if payment.amount == 0 || payment.state != PaymentState::Reserved {
-        return refused("a payment is reserved with an amount and before it is signed");
-    }
-    if texts.iter().any(|text| text.len() > MOST_TEXT_BYTES) {
-        return refused("a text of a payment has more than 4096 bytes");
-    }
-    if numbers.iter().any(|number| i64::try_from(*number).is_err()) {
-        return refused("a number of a payment is too large");
-    }
-    if reservation.budget.is_some() != payment.host.is_some() {
-        return refused("a payment for a host spends a budget, and no other does");
-    }
-    Ok(())
+    check_user(&payment.user, "a payment")?;
+    let refused = if payment.amount == 0 || payment.state != PaymentState::Reserved {
+        "a payment is reserved with an amount and before it is signed"
+    } else if texts.iter().any(|text| text.len() > MOST_TEXT_BYTES) {
+        "a text of a payment has more than 4096 bytes"
+    } else if numbers.iter().any(|number| i64::try_from(*number).is_err()) {
+        "a number of a payment is too large"
+    } else if reservation.budget.is_some() != payment.host.is_some() {
+        "a payment for a host spends a budget, and no other does"
+    } else {
+        return Ok(());
+    };
+    Err(failed(refused))
 }
 
 /// Fails for a change that cannot be stored.
 fn check_change(change: &PaymentChange) -> Result<(), StoreError> {
-    let signed = change.transaction.as_ref().map(|new| &new.signed);
-    if change.detail.len() > MOST_TEXT_BYTES
-        || signed
-            .is_some_and(|signed| signed.raw.len() > MOST_RAW_BYTES || signed.hashes.len() > 4096)
-    {
-        return refused("a change of a payment is too large");
+    let (mut is_large, mut is_taken) = (change.detail.len() > MOST_TEXT_BYTES, false);
+    if let Some(new) = &change.transaction {
+        let signed = &new.signed;
+        is_large |= signed.raw.len() > MOST_RAW_BYTES || signed.hashes.len() > MOST_TEXT_BYTES;
+        is_taken = new.expected_next.is_some_and(|next| next > signed.nonce);
     }
-    if change.transaction.as_ref().is_some_and(|new| {
-        new.expected_next
-            .is_some_and(|next| next > new.signed.nonce)
-    }) {
-        return refused("an account nonce is taken twice");
+    if is_large {
+        return Err(failed("a change of a payment is too large"));
+    }
+    if is_taken {
+        return Err(failed("an account nonce is taken twice"));
     }
     Ok(())
 }
@@ -165,53 +137,28 @@ fn applies(change: &PaymentChange, payment: &Payment) -> bool {
     payment.revision == change.expected && moves && keeps_nonce
 }
 
-/// A budget and what was spent of it.
-struct SpentBudget {
-    id: Text,
-    amount: u64,
-    spent: u64,
-}
-
-impl SpentBudget {
-    fn left(&self) -> u64 {
-        self.amount.saturating_sub(self.spent)
-    }
-}
-
-/// Returns the id of the budget that a payment spends, or what is left for it.
-fn budget_for(
-    budgets: &[SpentBudget],
-    reservation: &Reservation,
-) -> Result<Option<Text>, (PaymentLimit, u64)> {
+/// Returns the id of the budget that a payment spends, or the most that is left of one for it.
+fn budget_for(budgets: &[Budget], reservation: &Reservation) -> Result<Option<Text>, u64> {
     let payment = &reservation.payment;
     match reservation.budget {
         None => Ok(None),
         Some(BudgetUse::New(amount)) if payment.amount <= amount => Ok(Some(payment.id.clone())),
-        Some(BudgetUse::New(amount)) => Err((PaymentLimit::Budget, amount)),
+        Some(BudgetUse::New(amount)) => Err(amount),
         Some(BudgetUse::Existing) => {
-            let found = budgets
-                .iter()
-                .find(|budget| budget.left() >= payment.amount);
-            found.map(|budget| Some(budget.id.clone())).ok_or_else(|| {
-                let most = budgets.iter().map(SpentBudget::left).max();
-                (PaymentLimit::Budget, most.unwrap_or(0))
-            })
+            let found = budgets.iter().find(|(_, left)| *left >= payment.amount);
+            let id = found.map(|(id, _)| Some(id.clone()));
+            id.ok_or_else(|| most_left(budgets))
         }
     }
 }
 
-fn refused(detail: &str) -> Result<(), StoreError> {
-    Err(StoreError::Failed {
-        detail: detail.to_owned(),
-    })
-}
-
 async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved, Failure> {
+    check_reservation(reservation)?;
     let payment = &reservation.payment;
     let account = &payment.account;
     let wallet = values![account.network, account.wallet];
     tx.execute(ADD_ACCOUNT, wallet).await?;
-    tx.query_opt(LOCK_ACCOUNT, wallet, |_| Ok(())).await?;
+    tx.exists(LOCK_ACCOUNT, wallet).await?;
     let values = values![payment.id];
     if let Some(existing) = tx.query_opt(PAYMENT, values, self::payment).await? {
         return Ok(Reserved::Existing(existing));
@@ -226,21 +173,22 @@ async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved,
     if let Some((limit, left)) = reservation.limits.exceeded(payment.amount, &totals) {
         return Ok(Reserved::Refused { limit, left });
     }
-    let budgets = match &payment.host {
-        None => Vec::new(),
-        Some(host) => {
-            let key = BudgetKey {
-                account: account.clone(),
-                user: payment.user.clone(),
-                session: payment.session.clone(),
-                host: host.clone(),
-            };
-            budgets(tx, &key).await?
-        }
-    };
-    let budget = match budget_for(&budgets, reservation) {
+    let mut found = Vec::new();
+    if let Some(host) = &payment.host {
+        let key = BudgetKey {
+            account: account.clone(),
+            user: payment.user.clone(),
+            session: payment.session.clone(),
+            host: host.clone(),
+        };
+        found = budgets(tx, &key).await?;
+    }
+    let budget = match budget_for(&found, reservation) {
         Ok(budget) => budget,
-        Err((limit, left)) => return Ok(Reserved::Refused { limit, left }),
+        Err(left) => {
+            let limit = PaymentLimit::Budget;
+            return Ok(Reserved::Refused { limit, left });
+        }
     };
     let mut stored = payment.clone();
     stored.budget = budget;
@@ -267,32 +215,30 @@ async fn insert(
         ];
         tx.execute(ADD_BUDGET, values).await?;
     }
-    tx.execute(
-        INSERT,
-        values![
-            payment.id,
-            account.network,
-            account.wallet,
-            payment.user,
-            payment.session,
-            payment.recipient,
-            payment.purpose,
-            payment.host,
-            payment.budget,
-            payment.amount,
-            payment.day,
-            payment.state.name(),
-            payment.valid_before,
-            payment.detail,
-            payment.created,
-            payment.updated,
-        ],
-    )
-    .await?;
-    Ok(())
+    let state = payment.state.name();
+    let values = values![
+        payment.id,
+        account.network,
+        account.wallet,
+        payment.user,
+        payment.session,
+        payment.recipient,
+        payment.purpose,
+        payment.host,
+        payment.budget,
+        payment.amount,
+        payment.day,
+        state,
+        payment.valid_before,
+        payment.detail,
+        payment.created,
+        payment.updated,
+    ];
+    tx.execute(INSERT, values).await.map(drop)
 }
 
 async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged, Failure> {
+    check_change(change)?;
     let values = values![change.id];
     let payment = tx.query_opt(LOCK_PAYMENT, values, payment).await?;
     let Some(payment) = payment.filter(|payment| applies(change, payment)) else {
@@ -344,26 +290,24 @@ async fn totals(tx: &mut Tx<'_>, query: &TotalsQuery) -> Result<PaymentTotals, F
     Ok(totals.await?.unwrap_or_default())
 }
 
-async fn budgets(tx: &mut Tx<'_>, key: &BudgetKey) -> Result<Vec<SpentBudget>, Failure> {
-    let account = &key.account;
-    let values = values![
-        key.session,
-        key.host,
-        key.user,
-        account.network,
-        account.wallet
-    ];
+/// The id of a budget, and how much is left of it.
+type Budget = (Text, u64);
+
+async fn budgets(tx: &mut Tx<'_>, key: &BudgetKey) -> Result<Vec<Budget>, Failure> {
+    let PaymentAccount { network, wallet } = &key.account;
+    let values = values![key.session, key.host, key.user, network, wallet];
     let budgets = tx.query(BUDGETS, values, |row| {
-        Ok(SpentBudget {
-            id: row.get(0)?,
-            amount: row.get(1)?,
-            spent: row.get(2)?,
-        })
+        let (amount, spent): (u64, u64) = (row.get(1)?, row.get(2)?);
+        Ok((row.get(0)?, amount.saturating_sub(spent)))
     });
     budgets.await
 }
 
-/// A payment, in the columns of [`PAYMENT`].
+fn most_left(budgets: &[Budget]) -> u64 {
+    budgets.iter().map(|(_, left)| *left).max().unwrap_or(0)
+}
+
+/// Reads the columns of [`PAYMENT`].
 fn payment(row: Row<'_>) -> Result<Payment, Failure> {
     let state: Text = row.get(11)?;
     let state = PaymentState::of_name(&state)

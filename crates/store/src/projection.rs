@@ -1,12 +1,11 @@
-//! What follows from a batch of events on the tables beside the log.
+//! The changes that a batch of events makes to the tables beside the log.
 //!
-//! [`RowChanges::of`] is pure: it reads events and gives rows. Events of one batch that act on each other (a turn that starts
-//! and ends, a request that is answered) are joined into their last state, so that the rows can be written in any order,
-//! and in one statement that does not see what it writes itself.
+//! [`RowChanges::of`] is pure: it maps events to rows. Events of one batch that act on each other (a turn that starts and ends, a
+//! request that is answered) become one row in its last state, so that the rows can be written in any order, and in one
+//! statement that does not see its own writes.
 
 use crate::engine::text::Words;
 use crate::engine::{Failure, stored};
-use crate::title::title_of;
 use lango_core::{ApprovalRequest, Event, EventBody, Text};
 use serde::Serialize;
 use serde_json::Value;
@@ -16,29 +15,21 @@ use std::sync::Arc;
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct RowChanges<'a> {
     /// Turns that start here, in their order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub started: Vec<TurnRow<'a>>,
-    /// What happens to the turn that was the last one before, if it has this id.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Changes of the turn that was the last one before, if it has this id.
     pub continued: Vec<TurnRow<'a>>,
     pub session: SessionChange<'a>,
-    /// Requests that wait, or were answered for later calls at once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub requested: Vec<RequestRow<'a>>,
+    /// Requests that wait, or were granted at once for later calls.
+    pub requested: Vec<ApprovalRow<'a>>,
     /// Earlier requests that were answered for later calls.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub granted: Vec<GrantRow<'a>>,
+    pub granted: Vec<ApprovalRow<'a>>,
     /// Earlier requests that were answered for themselves alone.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub answered: Vec<Words<'a>>,
-    /// Where conversations with remote agents stand.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Conversations with remote agents.
     pub threads: Vec<ThreadRow<'a>>,
-    /// Remote agents whose earlier task is over.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Remote agents whose earlier task has ended.
     pub ended_threads: Vec<Words<'a>>,
     /// The digests that events refer to, each once.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Words<'a>>,
 }
 
@@ -54,7 +45,7 @@ pub(crate) struct TurnRow<'a> {
     pub finished: i64,
 }
 
-/// What changes of a row of `sessions`.
+/// Changes of a row of `sessions`.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub(crate) struct SessionChange<'a> {
     /// The title, if the first turn that starts here is the session's first, and when that was asked.
@@ -64,28 +55,16 @@ pub(crate) struct SessionChange<'a> {
     pub last_finished: Option<i64>,
 }
 
-/// A row of `approvals` to insert.
+/// A row of `approvals` to insert or, for a request of an earlier batch, to change.
 #[derive(Debug, PartialEq, Serialize)]
-pub(crate) struct RequestRow<'a> {
+pub(crate) struct ApprovalRow<'a> {
     pub id: Words<'a>,
     pub turn: Words<'a>,
     pub time: i64,
+    /// The JSON of the request; of an earlier one the log fills it in.
     pub request: String,
     pub pattern: Option<Words<'a>>,
     pub folder: Option<Words<'a>>,
-    #[serde(skip)]
-    asked: &'a ApprovalRequest,
-}
-
-/// A row of `approvals` to change.
-#[derive(Debug, PartialEq, Serialize)]
-pub(crate) struct GrantRow<'a> {
-    pub id: Words<'a>,
-    pub time: i64,
-    pub pattern: Words<'a>,
-    pub folder: Option<Words<'a>>,
-    /// What was asked for, as it is stored from now on; the log reads it from the database: see [`without_arguments`].
-    pub request: String,
 }
 
 /// A row of `remote_threads`.
@@ -97,7 +76,6 @@ pub(crate) struct ThreadRow<'a> {
 }
 
 impl<'a> RowChanges<'a> {
-    /// What a batch of one session changes.
     pub(crate) fn of(events: &'a [Event]) -> Result<Self, Failure> {
         let mut changes = Self::default();
         for event in events {
@@ -106,7 +84,7 @@ impl<'a> RowChanges<'a> {
         Ok(changes)
     }
 
-    /// Whether only the log changes.
+    /// Returns whether only the log changes.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -133,18 +111,17 @@ impl<'a> RowChanges<'a> {
                 }
                 self.session.last_finished = Some(time);
             }
-            EventBody::ApprovalRequested(request) => self.requested.push(RequestRow {
+            EventBody::ApprovalRequested(request) => self.requested.push(ApprovalRow {
                 id: Words(request.id.as_str()),
                 turn: Words(event.turn.as_str()),
                 time,
-                request: json(request)?,
+                request: serde_json::to_string(request).map_err(unwritten)?,
                 pattern: None,
                 folder: None,
-                asked: request,
             }),
             EventBody::ApprovalAnswered {
                 request, answer, ..
-            } => self.answer(request.as_str(), answer.grant(), time)?,
+            } => self.answer(event, request.as_str(), answer.grant(), time)?,
             EventBody::RemoteAccepted { thread }
             | EventBody::RemoteReturned {
                 thread: Some(thread),
@@ -180,7 +157,7 @@ impl<'a> RowChanges<'a> {
         self.started.push(TurnRow::new(event, seq, place));
     }
 
-    /// The row that an event of a turn acts on: the last turn that started here, or else the last one before, if it is theirs.
+    /// Returns the row that an event changes: the last turn that started here, or else the last one before, if it has this id.
     fn turn(&mut self, event: &'a Event, seq: i64) -> Option<&mut TurnRow<'a>> {
         let turn = Words(event.turn.as_str());
         if let Some(last) = self.started.last_mut() {
@@ -196,32 +173,35 @@ impl<'a> RowChanges<'a> {
 
     fn answer(
         &mut self,
+        event: &'a Event,
         id: &'a str,
         grant: Option<(&'a Text, Option<&'a Text>)>,
         time: i64,
     ) -> Result<(), Failure> {
         let id = Words(id);
         let at = self.requested.iter().position(|row| row.id == id);
-        let folder_of = |folder: Option<&'a Text>| folder.map(|folder| Words(folder));
-        match (at, grant) {
-            (Some(at), None) => {
-                self.requested.remove(at);
+        let asked = at.map(|at| self.requested.remove(at));
+        let Some((pattern, folder)) = grant else {
+            if asked.is_none() {
+                self.answered.push(id);
             }
-            (Some(at), Some((pattern, folder))) => {
-                let row = &mut self.requested[at];
-                row.request = without_arguments(row.asked.clone())?;
-                row.time = time;
-                row.pattern = Some(Words(pattern));
-                row.folder = folder_of(folder);
+            return Ok(());
+        };
+        let mut row = ApprovalRow {
+            id,
+            turn: Words(event.turn.as_str()),
+            time,
+            request: String::new(),
+            pattern: Some(Words(pattern)),
+            folder: folder.map(|folder| Words(folder)),
+        };
+        match asked {
+            Some(asked) => {
+                row.turn = asked.turn;
+                row.request = without_arguments(&asked.request).map_err(unwritten)?;
+                self.requested.push(row);
             }
-            (None, None) => self.answered.push(id),
-            (None, Some((pattern, folder))) => self.granted.push(GrantRow {
-                id,
-                time,
-                pattern: Words(pattern),
-                folder: folder_of(folder),
-                request: String::new(),
-            }),
+            None => self.granted.push(row),
         }
         Ok(())
     }
@@ -240,14 +220,26 @@ impl<'a> TurnRow<'a> {
     }
 }
 
-/// A request as it is stored once it is granted for later calls: what it was about in particular is in the log.
-pub(crate) fn without_arguments(mut request: ApprovalRequest) -> Result<String, Failure> {
+/// The JSON of a request once it is granted for later calls: its arguments are only in the log.
+pub(crate) fn without_arguments(request: &str) -> serde_json::Result<String> {
+    let mut request: ApprovalRequest = serde_json::from_str(request)?;
     request.arguments = Arc::new(Value::Null);
-    json(&request)
+    serde_json::to_string(&request)
 }
 
-fn json(request: &ApprovalRequest) -> Result<String, Failure> {
-    serde_json::to_string(request).map_err(|error| Failure::other(error.to_string()))
+fn unwritten(error: serde_json::Error) -> Failure {
+    Failure::other(error.to_string())
+}
+
+/// Maximum length of a title in characters.
+const TITLE_CHARS: usize = 80;
+
+/// Returns the title of a session with this first message: its first line that is not empty, cut between characters.
+fn title_of(message: &str) -> &str {
+    let line = message.trim_start().lines().next().unwrap_or_default();
+    let line = line.trim_end();
+    let end = line.char_indices().nth(TITLE_CHARS);
+    end.map_or(line, |(end, _)| &line[..end])
 }
 
 #[cfg(test)]
@@ -337,7 +329,7 @@ mod tests {
             .answer("p_00", Answer::Once)
             .batch();
         let changes = RowChanges::of(&events).unwrap();
-        let [granted, waiting] = &changes.requested[..] else {
+        let [waiting, granted] = &changes.requested[..] else {
             panic!("{changes:?}");
         };
         assert_eq!((granted.id, granted.time), (Words("p_2"), 1005));
@@ -390,5 +382,21 @@ mod tests {
             !json.contains("u0000") && json.contains("a\\u00010b"),
             "{json}"
         );
+    }
+
+    #[test]
+    fn a_title_is_the_first_line_that_has_words() {
+        assert_eq!(
+            title_of("\n  \n  list the files \r\nand more"),
+            "list the files"
+        );
+        assert_eq!(title_of(" \n "), "");
+    }
+
+    #[test]
+    fn a_long_title_is_cut_between_characters() {
+        let message = "ä€😀".repeat(40);
+        assert_eq!(title_of(&message).chars().count(), TITLE_CHARS);
+        assert!(message.starts_with(title_of(&message)));
     }
 }

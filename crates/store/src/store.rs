@@ -140,6 +140,10 @@ impl Default for Store {
 }
 
 impl Database for Store {
+    fn store(&self) -> &Store {
+        self
+    }
+
     fn ready(&self) -> Answer<'_, ()> {
         Box::pin(self.open_now())
     }

@@ -5,16 +5,13 @@
 #![allow(missing_docs, reason = "the names say it")]
 
 mod copy;
-mod digest;
 mod list;
 
-use crate::archive::SessionArchive;
-use crate::database::Answer;
 pub(crate) use copy::checkpoint;
-pub use digest::RowDigest;
 use lango_core::StoreError;
 pub use list::{CACHES, TABLES};
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// The type of a column, the same in every database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +50,8 @@ pub enum RowOrder {
 }
 
 /// The value of a column of a row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Cell {
     Null,
     Text(String),
@@ -71,33 +69,6 @@ impl Cell {
             Self::Null | Self::Integer(_) | Self::Real(_) => 8,
         }
     }
-
-    /// Encodes a key, which has texts and integers, for a checkpoint.
-    pub(crate) fn write_key(key: &[Self]) -> Result<String, StoreError> {
-        let value = |cell: &Self| match cell {
-            Self::Text(text) => Ok(Value::from(text.as_str())),
-            Self::Integer(number) => Ok(Value::from(*number)),
-            other => Err(not_a_key(&format!("{other:?}"))),
-        };
-        let values: Vec<Value> = key.iter().map(value).collect::<Result<_, _>>()?;
-        Ok(Value::Array(values).to_string())
-    }
-
-    pub(crate) fn read_key(text: &str) -> Result<TableRow, StoreError> {
-        let values: Vec<Value> = serde_json::from_str(text).map_err(|_| not_a_key(text))?;
-        let cell = |value: Value| match value {
-            Value::String(text) => Ok(Self::Text(text)),
-            Value::Number(number) => number.as_i64().map(Self::Integer).ok_or(not_a_key(text)),
-            _ => Err(not_a_key(text)),
-        };
-        values.into_iter().map(cell).collect()
-    }
-}
-
-fn not_a_key(text: &str) -> StoreError {
-    StoreError::Failed {
-        detail: format!("`{text}` is not the key of a row"),
-    }
 }
 
 /// A row, in the order of its table's columns.
@@ -106,27 +77,36 @@ pub type TableRow = Vec<Cell>;
 /// The most rows that are read and written at once.
 pub const ROWS_AT_ONCE: usize = 500;
 
-/// A database whose tables can be copied.
-pub trait TransferSource: SessionArchive {
-    /// Returns where it is, without secrets.
-    fn place(&self) -> String;
+/// The digest of the rows that were copied of a table, in their order. It shows later which database has changed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RowDigest {
+    pub rows: u64,
+    /// A hash that covers all of them.
+    hash: Vec<u8>,
+}
 
-    fn count_rows(&self, table: &'static Table) -> Answer<'_, u64>;
-
-    /// Reads rows of a table in its order, after a key. A page of large rows has fewer than `limit`, but at least one if
-    /// there is one.
-    fn table_page(
-        &self,
-        table: &'static Table,
-        after: Option<TableRow>,
-        limit: usize,
-    ) -> Answer<'_, Vec<TableRow>>;
-
-    /// Returns the last id that a table gave a row, for tables that never reuse one.
-    fn last_row_id(&self, table: &'static Table) -> Answer<'_, Option<i64>>;
-
-    /// Counts the sessions that a process has locked or leased.
-    fn count_leases(&self) -> Answer<'_, usize>;
+impl RowDigest {
+    pub fn add(&mut self, row: &[Cell]) {
+        let mut hasher = Sha256::new();
+        hasher.update(&self.hash);
+        let mut field = |kind: u8, bytes: &[u8]| {
+            hasher.update([kind]);
+            hasher.update((bytes.len() as u64).to_be_bytes());
+            hasher.update(bytes);
+        };
+        for cell in row {
+            match cell {
+                Cell::Null => field(0, &[]),
+                Cell::Text(text) => field(1, text.as_bytes()),
+                Cell::Integer(number) => field(2, &number.to_be_bytes()),
+                // The sign of zero is not the same in every database.
+                Cell::Real(number) => field(3, &(number + 0.0).to_bits().to_be_bytes()),
+                Cell::Bytes(bytes) => field(4, bytes),
+            }
+        }
+        self.hash = hasher.finalize().to_vec();
+        self.rows += 1;
+    }
 }
 
 /// How far a transfer is.
@@ -160,24 +140,4 @@ impl TransferCheckpoint {
         );
         StoreError::Unreadable { place, detail }
     }
-}
-
-/// A database that everything is moved to. It stores the checkpoint in the transactions that insert rows.
-pub trait TransferTarget: TransferSource {
-    /// Reads the checkpoint of an unfinished transfer.
-    fn checkpoint(&self) -> Answer<'_, Option<TransferCheckpoint>>;
-
-    /// Inserts rows into a table and stores the checkpoint, in one transaction.
-    fn insert_rows(
-        &self,
-        table: &'static Table,
-        rows: Vec<TableRow>,
-        checkpoint: TransferCheckpoint,
-    ) -> Answer<'_, ()>;
-
-    /// Makes the next ids of tables greater than these and than the ids of all rows.
-    fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Answer<'_, ()>;
-
-    /// Removes the checkpoint.
-    fn finish_transfer(&self) -> Answer<'_, ()>;
 }

@@ -4,11 +4,8 @@
 
 #![allow(missing_docs, reason = "the names say it")]
 
-use crate::archive;
-use crate::tables::{
-    Cell, ROWS_AT_ONCE, RowDigest, TABLES, Table, TableRow, TransferCheckpoint, TransferSource,
-    TransferTarget,
-};
+use crate::store::Store;
+use crate::tables::{Cell, ROWS_AT_ONCE, RowDigest, TABLES, Table, TableRow, TransferCheckpoint};
 use lango_core::{SessionId, StoreError};
 
 /// The result of a transfer.
@@ -59,11 +56,11 @@ pub type OnProgress<'a> = &'a mut (dyn FnMut(TransferProgress) + Send);
 
 /// Moves everything; resumes an interrupted transfer from the same source.
 pub async fn transfer_all(
-    source: &dyn TransferSource,
-    target: &dyn TransferTarget,
+    source: &Store,
+    target: &Store,
     on_progress: OnProgress<'_>,
 ) -> Result<TransferReport, TransferError> {
-    for store in [source, target as &dyn TransferSource] {
+    for store in [source, target] {
         let sessions = store.count_leases().await?;
         if sessions > 0 {
             let place = store.place();
@@ -100,10 +97,7 @@ pub async fn transfer_all(
 }
 
 /// Returns the checkpoint of an interrupted transfer, or a new one for an empty target.
-async fn start(
-    source: &dyn TransferSource,
-    target: &dyn TransferTarget,
-) -> Result<TransferCheckpoint, TransferError> {
+async fn start(source: &Store, target: &Store) -> Result<TransferCheckpoint, TransferError> {
     let from = source.place();
     match target.checkpoint().await? {
         Some(checkpoint) if checkpoint.source == from => return Ok(checkpoint),
@@ -138,8 +132,8 @@ enum Extent {
 }
 
 struct Transfer<'a> {
-    source: &'a dyn TransferSource,
-    target: &'a dyn TransferTarget,
+    source: &'a Store,
+    target: &'a Store,
     /// For each table that was begun.
     copied: Vec<RowDigest>,
     on_progress: OnProgress<'a>,
@@ -191,7 +185,7 @@ impl Transfer<'_> {
     async fn compare(&mut self, extent: Extent) -> Result<(), TransferError> {
         for (index, table) in TABLES.iter().enumerate() {
             let copied = self.copied.get(index).cloned().unwrap_or_default();
-            let target = self.target as &dyn TransferSource;
+            let target = self.target;
             let is_begun = index < self.copied.len();
             let is_last = extent == Extent::SoFar && index + 1 == self.copied.len();
             let most = if is_last { copied.rows } else { u64::MAX };
@@ -211,7 +205,7 @@ impl Transfer<'_> {
     /// Returns whether the first `most` rows of a table are the expected ones.
     async fn has_rows(
         &mut self,
-        store: &dyn TransferSource,
+        store: &Store,
         table: &'static Table,
         most: u64,
         expected: &RowDigest,
@@ -264,7 +258,7 @@ impl Transfer<'_> {
                     continue;
                 };
                 let id = SessionId::from(id.as_str());
-                match archive::verify(self.target, &id, &mut |_| ()).await {
+                match self.target.verify(&id).await {
                     Err(StoreError::Damaged { .. }) => report.damaged += 1,
                     // A hidden session has no readable log.
                     Ok(_) | Err(StoreError::NotFound { .. }) => {}

@@ -2,11 +2,13 @@
 //!
 //! A change locks the row of the vault first, so that replicas change one vault one after the other.
 
-use crate::engine::{Failure, Row, Sql, Tx, sql, values};
+use crate::database::Answer;
+use crate::engine::{Failure, Row, Tx, statements, values};
 use crate::store::Store;
+use crate::stored::{check_user, failed};
 use lango_core::{
-    BoxFuture, RecordSelection, StoreError, UserId, VaultChange, VaultChanged, VaultEvent,
-    VaultRecord, VaultSnapshot, VaultStore,
+    RecordSelection, StoreError, UserId, VaultChange, VaultChanged, VaultEvent, VaultRecord,
+    VaultSnapshot, VaultStore,
 };
 
 /// Maximum number of entries in a user's audit log; older ones are deleted.
@@ -16,8 +18,8 @@ pub const MOST_VAULT_EVENTS: u64 = 10_000;
 const MOST_CHANGE_BYTES: usize = 32 << 20;
 
 /// Fails for a change that cannot be stored.
-pub(crate) fn check_change(user: &UserId, change: &VaultChange) -> Result<(), StoreError> {
-    check_owner(user)?;
+fn check_change(user: &UserId, change: &VaultChange) -> Result<(), StoreError> {
+    check_user(user, "a vault")?;
     let head = change.head.as_ref().map_or(0, Vec::len);
     let records = change.put.iter().map(|record| record.envelope.len());
     let refused = if head + records.sum::<usize>() > MOST_CHANGE_BYTES {
@@ -29,76 +31,40 @@ pub(crate) fn check_change(user: &UserId, change: &VaultChange) -> Result<(), St
     } else {
         return Ok(());
     };
-    let detail = refused.to_owned();
-    Err(StoreError::Failed { detail })
-}
-
-/// Fails for a user whose name cannot be stored.
-pub(crate) fn check_owner(user: &UserId) -> Result<(), StoreError> {
-    if user.can_be_kept() {
-        return Ok(());
-    }
-    let detail = "a vault belongs to a user whose name cannot be stored: it is empty, too long, or has control characters";
-    Err(StoreError::Failed {
-        detail: detail.to_owned(),
-    })
+    Err(failed(refused))
 }
 
 impl VaultStore for Store {
-    fn read_vault<'a>(
-        &'a self,
-        user: &'a UserId,
+    fn read_vault(
+        &self,
+        user: &UserId,
         records: RecordSelection,
-    ) -> BoxFuture<'a, Result<Option<VaultSnapshot>, StoreError>> {
+    ) -> Answer<'_, Option<VaultSnapshot>> {
         let given = (user.clone(), records);
         self.engine.snapshot(given, |tx, (user, records)| {
             Box::pin(read(tx, user, records))
         })
     }
 
-    fn change_vault<'a>(
-        &'a self,
-        user: &'a UserId,
-        change: VaultChange,
-    ) -> BoxFuture<'a, Result<VaultChanged, StoreError>> {
-        Box::pin(async move {
-            check_change(user, &change)?;
-            let given = (user.clone(), change);
-            let changed = self.engine.write_twice(given, |tx, (user, vault_change)| {
-                Box::pin(async move {
-                    tx.overwrite_deleted(true)?;
-                    let changed = change_vault(tx, user, vault_change).await;
-                    tx.overwrite_deleted(false)?;
-                    changed
-                })
-            });
-            changed.await
+    fn change_vault(&self, user: &UserId, change: VaultChange) -> Answer<'_, VaultChanged> {
+        let given = (user.clone(), change);
+        self.engine.erase(given, |tx, (user, change)| {
+            Box::pin(change_vault(tx, user, change))
         })
     }
 
-    fn append_vault_event<'a>(
-        &'a self,
-        user: &'a UserId,
-        event: VaultEvent,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            check_owner(user)?;
-            let given = (user.clone(), event);
-            let appended = self.engine.write(given, |tx, (user, event)| {
+    fn append_vault_event(&self, user: &UserId, event: VaultEvent) -> Answer<'_, ()> {
+        self.engine
+            .write((user.clone(), event), |tx, (user, event)| {
                 Box::pin(async move {
+                    check_user(user, "a vault")?;
                     lock_head(tx, user).await?;
                     append_event(tx, user, event).await
                 })
-            });
-            appended.await
-        })
+            })
     }
 
-    fn vault_events<'a>(
-        &'a self,
-        user: &'a UserId,
-        limit: usize,
-    ) -> BoxFuture<'a, Result<Vec<VaultEvent>, StoreError>> {
+    fn vault_events(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<VaultEvent>> {
         self.engine
             .read((user.clone(), limit), |tx, (user, limit)| {
                 Box::pin(async move { tx.query(EVENTS, values![user, limit], event).await })
@@ -138,10 +104,11 @@ async fn change_vault(
     user: &UserId,
     change: &VaultChange,
 ) -> Result<VaultChanged, Failure> {
+    check_change(user, change)?;
     let current = lock_head(tx, user).await?;
     let applied = change.head.as_ref().map(|head| (change.revision, head));
     if applied.is_some() && current.as_ref().map(|(at, head)| (*at, head)) == applied {
-        // The answer to an earlier try was lost: a head is never made twice.
+        // The reply to an earlier attempt was lost: a head is never made twice.
         return Ok(VaultChanged::Applied);
     }
     let is_orphaned = change.head.is_none() && change.expected == Some(0);
@@ -150,13 +117,10 @@ async fn change_vault(
         return Ok(VaultChanged::Outdated);
     }
     let changed = match (&change.head, change.expected) {
-        (Some(head), None) => {
-            tx.execute(INSERT_HEAD, values![user, change.revision, head])
-                .await?
-        }
-        (Some(head), Some(_)) => {
-            tx.execute(REPLACE_HEAD, values![user, change.revision, head])
-                .await?
+        (Some(head), expected) => {
+            let statement = expected.map_or(INSERT_HEAD, |_| REPLACE_HEAD);
+            let values = values![user, change.revision, head];
+            tx.execute(statement, values).await?
         }
         (None, _) if is_orphaned => tx.execute(DELETE_ORPHANS, values![user]).await?,
         (None, _) => {
@@ -171,25 +135,18 @@ async fn change_vault(
         tx.execute(DELETE_RECORD, values![user, name]).await?;
     }
     for record in &change.put {
-        tx.execute(PUT_RECORD, values![user, record.name, record.envelope])
-            .await?;
+        let values = values![user, record.name, record.envelope];
+        tx.execute(PUT_RECORD, values).await?;
     }
     append_event(tx, user, &change.event).await?;
     Ok(VaultChanged::Applied)
 }
 
 async fn append_event(tx: &mut Tx<'_>, user: &UserId, event: &VaultEvent) -> Result<(), Failure> {
-    let VaultEvent {
-        time,
-        action,
-        subject,
-        actor,
-    } = event;
-    tx.execute(APPEND_EVENT, values![user, time, action, subject, actor])
-        .await?;
-    tx.execute(TRIM_EVENTS, values![user, MOST_VAULT_EVENTS])
-        .await?;
-    Ok(())
+    let values = values![user, event.time, event.action, event.subject, event.actor];
+    tx.execute(APPEND_EVENT, values).await?;
+    let values = values![user, MOST_VAULT_EVENTS];
+    tx.execute(TRIM_EVENTS, values).await.map(drop)
 }
 
 fn revision_and_head(row: Row<'_>) -> Result<(u64, Vec<u8>), Failure> {
@@ -212,69 +169,54 @@ fn event(row: Row<'_>) -> Result<VaultEvent, Failure> {
     })
 }
 
-/// The head, or an empty one of revision 0 if only records are left. Ordered by name, so that PostgreSQL takes the index.
-const HEAD: Sql = sql!(
-    r#"SELECT revision, head FROM vaults WHERE "user" = $1
+statements! {
+    /// The head, or an empty one of revision 0 if only records are left. Ordered by name, so that PostgreSQL takes the index.
+    HEAD: r#"SELECT revision, head FROM vaults WHERE "user" = $1
      UNION ALL SELECT 0::bigint, /*sqlite x'' */ /*postgres ''::bytea*/ WHERE NOT EXISTS (SELECT 1 FROM vaults WHERE "user" = $1)
-        AND (SELECT name FROM vault_records WHERE "user" = $1 ORDER BY name LIMIT 1) IS NOT NULL"#
-);
+        AND (SELECT name FROM vault_records WHERE "user" = $1 ORDER BY name LIMIT 1) IS NOT NULL"#;
 
-const LOCK_HEAD: Sql =
-    sql!(r#"SELECT revision, head FROM vaults WHERE "user" = $1 /*postgres FOR UPDATE*/"#);
+    LOCK_HEAD: r#"SELECT revision, head FROM vaults WHERE "user" = $1 /*postgres FOR UPDATE*/"#;
 
-const RECORD: Sql =
-    sql!(r#"SELECT name, envelope FROM vault_records WHERE "user" = $1 AND name = $2"#);
+    RECORD: r#"SELECT name, envelope FROM vault_records WHERE "user" = $1 AND name = $2"#;
 
-const RECORDS: Sql =
-    sql!(r#"SELECT name, envelope FROM vault_records WHERE "user" = $1 ORDER BY name"#);
+    RECORDS: r#"SELECT name, envelope FROM vault_records WHERE "user" = $1 ORDER BY name"#;
 
-/// Inserts the head of a new vault, unless records of another one are left.
-const INSERT_HEAD: Sql = sql!(
-    r#"INSERT INTO vaults ("user", revision, head)
+    /// Inserts the head of a new vault, unless records of another one are left.
+    INSERT_HEAD: r#"INSERT INTO vaults ("user", revision, head)
      SELECT $1, $2, $3
       WHERE (SELECT name FROM vault_records WHERE "user" = $1 ORDER BY name LIMIT 1) IS NULL
-     ON CONFLICT ("user") DO NOTHING"#
-);
+     ON CONFLICT ("user") DO NOTHING"#;
 
-/// Deletes the records of a vault whose head is missing.
-const DELETE_ORPHANS: Sql = sql!(
-    r#"DELETE FROM vault_records WHERE "user" = $1
-        AND NOT EXISTS (SELECT 1 FROM vaults WHERE "user" = $1)"#
-);
+    /// Deletes the records of a vault whose head is missing.
+    DELETE_ORPHANS: r#"DELETE FROM vault_records WHERE "user" = $1
+        AND NOT EXISTS (SELECT 1 FROM vaults WHERE "user" = $1)"#;
 
-const REPLACE_HEAD: Sql = sql!(r#"UPDATE vaults SET revision = $2, head = $3 WHERE "user" = $1"#);
+    REPLACE_HEAD: r#"UPDATE vaults SET revision = $2, head = $3 WHERE "user" = $1"#;
 
-const DELETE_HEAD: Sql = sql!(r#"DELETE FROM vaults WHERE "user" = $1"#);
+    DELETE_HEAD: r#"DELETE FROM vaults WHERE "user" = $1"#;
 
-const DELETE_RECORDS: Sql = sql!(r#"DELETE FROM vault_records WHERE "user" = $1"#);
+    DELETE_RECORDS: r#"DELETE FROM vault_records WHERE "user" = $1"#;
 
-const DELETE_RECORD: Sql = sql!(r#"DELETE FROM vault_records WHERE "user" = $1 AND name = $2"#);
+    DELETE_RECORD: r#"DELETE FROM vault_records WHERE "user" = $1 AND name = $2"#;
 
-const PUT_RECORD: Sql = sql!(
-    r#"INSERT INTO vault_records ("user", name, envelope) VALUES ($1, $2, $3)
-     ON CONFLICT ("user", name) DO UPDATE SET envelope = excluded.envelope"#
-);
+    PUT_RECORD: r#"INSERT INTO vault_records ("user", name, envelope) VALUES ($1, $2, $3)
+     ON CONFLICT ("user", name) DO UPDATE SET envelope = excluded.envelope"#;
 
-const APPEND_EVENT: Sql = sql!(
-    r#"INSERT INTO vault_events ("user", number, time, action, subject, actor)
-     SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5 FROM vault_events WHERE "user" = $1"#
-);
+    APPEND_EVENT: r#"INSERT INTO vault_events ("user", number, time, action, subject, actor)
+     SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, $5 FROM vault_events WHERE "user" = $1"#;
 
-/// Deletes a user's oldest entries beyond `$2`.
-const TRIM_EVENTS: Sql = sql!(
-    r#"DELETE FROM vault_events WHERE "user" = $1
-        AND number <= (SELECT max(number) FROM vault_events WHERE "user" = $1) - $2::bigint"#
-);
+    /// Deletes a user's oldest entries beyond `$2`.
+    TRIM_EVENTS: r#"DELETE FROM vault_events WHERE "user" = $1
+        AND number <= (SELECT max(number) FROM vault_events WHERE "user" = $1) - $2::bigint"#;
 
-const EVENTS: Sql = sql!(
-    r#"SELECT time, action, subject, actor FROM vault_events WHERE "user" = $1
-      ORDER BY number DESC LIMIT $2"#
-);
+    EVENTS: r#"SELECT time, action, subject, actor FROM vault_events WHERE "user" = $1
+      ORDER BY number DESC LIMIT $2"#;
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::plans::{ManyRows, sqlite_plan};
+    use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
 
     /// Vaults of many users, each with records and a long log.
     const MORE: &str = r#"
@@ -286,36 +228,13 @@ mod tests {
     #[tokio::test]
     async fn no_statement_on_vaults_scans_the_rows_of_other_users_or_sorts() {
         let postgres = ManyRows::open(MORE).await;
-        for statement in [
-            HEAD,
-            LOCK_HEAD,
-            RECORD,
-            REPLACE_HEAD,
-            DELETE_HEAD,
-            INSERT_HEAD,
-            DELETE_RECORD,
-            APPEND_EVENT,
-            TRIM_EVENTS,
-            EVENTS,
-        ] {
-            let plan = postgres.plan(statement).await;
-            assert!(
-                !plan.contains("Seq Scan") && !plan.contains("Sort"),
-                "{plan}"
-            );
-            let plan = sqlite_plan(statement).replace("SCAN CONSTANT ROW", "");
-            assert!(
-                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
-                "{plan}"
-            );
-        }
         // All of a user's rows, in any order.
-        for statement in [RECORDS, DELETE_ORPHANS, DELETE_RECORDS] {
-            let plan = sqlite_plan(statement).replace("SCAN CONSTANT ROW", "");
-            assert!(
-                !plan.contains("SCAN") && !plan.contains("TEMP B-TREE"),
-                "{plan}"
-            );
+        let all = [RECORDS, DELETE_ORPHANS, DELETE_RECORDS].map(|statement| statement.postgres);
+        for statement in ALL {
+            assert_sqlite_uses_keys(*statement, &[]);
+            if !all.contains(&statement.postgres) {
+                postgres.assert_uses_keys(*statement).await;
+            }
         }
     }
 }

@@ -1,9 +1,11 @@
 //! Web pages that were fetched, within a limit for each user.
 
 use crate::attachments::digest_of;
-use crate::engine::{Failure, Row, Sql, sql, values};
+use crate::database::Answer;
+use crate::engine::{Failure, Row, statements, values};
 use crate::store::Store;
-use lango_core::{BoxFuture, CachedPage, StoreError, UserId, WebCache};
+use crate::stored::check_user;
+use lango_core::{CachedPage, UserId, WebCache};
 
 /// How many bytes of pages are stored for one user.
 pub const USER_CACHE_BYTES: u64 = 64 << 20;
@@ -11,27 +13,17 @@ pub const USER_CACHE_BYTES: u64 = 64 << 20;
 /// What a row costs besides its text.
 const ROW_BYTES: usize = 256;
 
-/// How much a page counts towards the limit, or nothing if it is too large to be stored at all.
-pub(crate) fn counted_size(user: &UserId, page: &CachedPage) -> Result<Option<u64>, StoreError> {
-    if !user.can_be_kept() {
-        return Err(StoreError::Failed {
-            detail: "a web page belongs to a user whose name cannot be stored: it is empty, too long, or has control characters"
-                .to_owned(),
-        });
-    }
+/// Returns how much a page counts towards the limit, or nothing if it is too large to be stored at all.
+fn counted_size(page: &CachedPage) -> Option<u64> {
     let validators = [&page.etag, &page.last_modified];
     let validators = validators.into_iter().flatten().map(|text| text.len());
     let size = page.content.len() + validators.sum::<usize>() + ROW_BYTES;
     let size = u64::try_from(size).unwrap_or(u64::MAX);
-    Ok((size <= USER_CACHE_BYTES).then_some(size))
+    (size <= USER_CACHE_BYTES).then_some(size)
 }
 
 impl WebCache for Store {
-    fn cached_page<'a>(
-        &'a self,
-        user: &'a UserId,
-        url: &'a str,
-    ) -> BoxFuture<'a, Result<Option<CachedPage>, StoreError>> {
+    fn cached_page(&self, user: &UserId, url: &str) -> Answer<'_, Option<CachedPage>> {
         let given = (user.clone(), digest_of(url.as_bytes()));
         self.engine.read(given, |tx, (user, digest)| {
             Box::pin(async move { tx.query_opt(PAGE, values![user, digest], page).await })
@@ -39,58 +31,37 @@ impl WebCache for Store {
     }
 
     /// A page that is stored twice, or evicted late, does no harm.
-    fn store_page<'a>(
-        &'a self,
-        user: &'a UserId,
-        url: &'a str,
-        page: CachedPage,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(async move {
-            let Some(size) = counted_size(user, &page)? else {
-                return Ok(());
-            };
-            let given = (user.clone(), digest_of(url.as_bytes()), page, size);
-            let stored = self
-                .engine
-                .write_one(given, |tx, (user, digest, page, size)| {
-                    Box::pin(async move {
-                        let CachedPage {
-                            fetched,
-                            fresh_until,
-                            etag,
-                            last_modified,
-                            content,
-                        } = page;
-                        let values = values![
-                            user,
-                            digest,
-                            fetched,
-                            fresh_until,
-                            size,
-                            etag,
-                            last_modified,
-                            content
-                        ];
-                        tx.execute(STORE_PAGE, values).await?;
-                        tx.execute(EVICT_PAGES, values![user, USER_CACHE_BYTES])
-                            .await?;
-                        Ok(())
-                    })
-                });
-            stored.await
+    fn store_page(&self, user: &UserId, url: &str, page: CachedPage) -> Answer<'_, ()> {
+        let given = (user.clone(), digest_of(url.as_bytes()), page);
+        self.engine.write_one(given, |tx, (user, digest, page)| {
+            Box::pin(async move {
+                check_user(user, "a web page")?;
+                let Some(size) = counted_size(page) else {
+                    return Ok(());
+                };
+                let values = values![
+                    user,
+                    digest,
+                    page.fetched,
+                    page.fresh_until,
+                    size,
+                    page.etag,
+                    page.last_modified,
+                    page.content
+                ];
+                tx.execute(STORE_PAGE, values).await?;
+                let values = values![user, USER_CACHE_BYTES];
+                tx.execute(EVICT_PAGES, values).await.map(drop)
+            })
         })
     }
 
-    fn remove_page<'a>(
-        &'a self,
-        user: &'a UserId,
-        url: &'a str,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn remove_page(&self, user: &UserId, url: &str) -> Answer<'_, ()> {
         let given = (user.clone(), digest_of(url.as_bytes()));
         self.engine.write_one(given, |tx, (user, digest)| {
             Box::pin(async move {
-                tx.execute(REMOVE_PAGE, values![user, digest]).await?;
-                Ok(())
+                let values = values![user, digest];
+                tx.execute(REMOVE_PAGE, values).await.map(drop)
             })
         })
     }
@@ -106,29 +77,25 @@ fn page(row: Row<'_>) -> Result<CachedPage, Failure> {
     })
 }
 
-const PAGE: Sql = sql!(
-    r#"SELECT fetched, fresh_until, etag, last_modified, content FROM web_pages
-      WHERE "user" = $1 AND digest = $2"#
-);
+statements! {
+    PAGE: r#"SELECT fetched, fresh_until, etag, last_modified, content FROM web_pages
+      WHERE "user" = $1 AND digest = $2"#;
 
-const STORE_PAGE: Sql = sql!(
-    r#"INSERT INTO web_pages ("user", digest, fetched, fresh_until, size, etag, last_modified, content)
+    STORE_PAGE: r#"INSERT INTO web_pages ("user", digest, fetched, fresh_until, size, etag, last_modified, content)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
      ON CONFLICT ("user", digest) DO UPDATE SET fetched = excluded.fetched,
         fresh_until = excluded.fresh_until, size = excluded.size, etag = excluded.etag,
-        last_modified = excluded.last_modified, content = excluded.content"#
-);
+        last_modified = excluded.last_modified, content = excluded.content"#;
 
-const REMOVE_PAGE: Sql = sql!(r#"DELETE FROM web_pages WHERE "user" = $1 AND digest = $2"#);
+    REMOVE_PAGE: r#"DELETE FROM web_pages WHERE "user" = $1 AND digest = $2"#;
 
-/// Deletes a user's oldest pages beyond `$2` bytes.
-const EVICT_PAGES: Sql = sql!(
-    r#"DELETE FROM web_pages WHERE "user" = $1 AND digest IN
+    /// Deletes a user's oldest pages beyond `$2` bytes.
+    EVICT_PAGES: r#"DELETE FROM web_pages WHERE "user" = $1 AND digest IN
         (SELECT digest FROM
             (SELECT digest, sum(size) OVER (ORDER BY fetched DESC, digest) AS total
                FROM web_pages WHERE "user" = $1) AS pages
-          WHERE total > $2::bigint)"#
-);
+          WHERE total > $2::bigint)"#;
+}
 
 #[cfg(test)]
 mod tests {
@@ -137,8 +104,8 @@ mod tests {
 
     #[test]
     fn no_statement_on_web_pages_scans_the_pages_of_other_users_or_sorts() {
-        for statement in [PAGE, REMOVE_PAGE, EVICT_PAGES] {
-            let plan = sqlite_plan(statement);
+        for statement in ALL {
+            let plan = sqlite_plan(*statement);
             let is_scan = plan.contains("SCAN web_pages");
             assert!(!is_scan && !plan.contains("TEMP B-TREE"), "{plan}");
         }

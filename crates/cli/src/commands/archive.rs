@@ -13,8 +13,7 @@ pub use delete::delete;
 pub use export::export;
 pub use import::import;
 use lango_core::{SessionId, StoreError, UserId};
-use lango_store::Database;
-use lango_store::archive::{self, SessionArchive};
+use lango_store::{Database, Store, archive};
 use std::sync::Arc;
 
 impl App {
@@ -105,7 +104,7 @@ impl Ids {
         Ok(ids)
     }
 
-    async fn next(&mut self, store: &dyn SessionArchive) -> Result<Option<SessionId>, StoreError> {
+    async fn next(&mut self, store: &Store) -> Result<Option<SessionId>, StoreError> {
         loop {
             if let Some(id) = self.page.next() {
                 self.after = Some(id.clone());

@@ -3,17 +3,13 @@
 //! It moves or locks the session's watermark first, so that of several replicas that end a step of the same revision one
 //! does and the others change nothing.
 
-use super::read::must_own;
-use super::statements::{
-    COUNT_FAILURE, COUNT_SAVED, DELETE_RECOLLECTIONS, DELETE_SAVED, FORGET_TURNS,
-    INSERT_RECOLLECTION, INSERT_SAVED, INSERT_WATERMARK, LOCK_SAVED, LOCK_WATERMARK, MOVE_OBSERVED,
-    MOVE_REVISION, PARTS_OF, RETAG_SAVED, SAME_NOTE, SET_PARTS, WHOLES_OF,
-};
+use super::rows::must_own;
+use super::statements::*;
 use super::{
     Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
     NewSavedMemory, SaveOutcome,
 };
-use crate::engine::{Failure, Row, ToValue as _, Tx, Value, values};
+use crate::engine::{Failure, Sql, ToValue as _, Tx, Value, values};
 use lango_core::{Trust, UserId};
 use std::collections::BTreeSet;
 
@@ -57,35 +53,21 @@ pub(super) async fn commit(
     }
 }
 
-/// Counts a failure of the model; returns how many there were in a row.
-pub(super) async fn count_failure(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<u32, Failure> {
-    insert_watermark(tx, owner).await?;
-    let values = values![owner.session, owner.user];
-    let failures = tx
-        .query_opt(COUNT_FAILURE, values, |row| row.get(0))
-        .await?;
-    Ok(failures.unwrap_or_default())
-}
-
-/// Adds an observation, once.
 pub(super) async fn add_note(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,
     note: &NewRecollection,
 ) -> Result<MemoryId, Failure> {
     insert_watermark(tx, owner).await?;
-    tx.query_opt(LOCK_WATERMARK, values![owner.session, owner.user], |_| {
-        Ok(())
-    })
-    .await?;
+    let values = values![owner.session, owner.user];
+    tx.exists(LOCK_WATERMARK, values).await?;
     let values = values![owner.session, owner.user, note.text, note.source.name];
-    match tx.query_opt(SAME_NOTE, values, |row| row.get(0)).await? {
+    match tx.value(SAME_NOTE, values).await? {
         Some(number) => Ok(MemoryId::Observation(number)),
         None => insert(tx, owner, Generation::Observation, note).await,
     }
 }
 
-/// Saves a memory for a user, who may have `most`.
 pub(super) async fn save(
     tx: &mut Tx<'_>,
     user: &UserId,
@@ -96,19 +78,17 @@ pub(super) async fn save(
     let tags = serde_json::to_string(&memory.tags);
     let tags = tags.map_err(|error| Failure::other(error.to_string()))?;
     let is_trusted = source.trust == Trust::Trusted;
-    tx.query(LOCK_SAVED, values![user], |_| Ok(())).await?;
+    tx.exists(LOCK_SAVED, values![user]).await?;
     let values = values![user, text, tags, is_trusted];
-    if let Some(number) = tx.query_opt(RETAG_SAVED, values, |row| row.get(0)).await? {
+    if let Some(number) = tx.value(RETAG_SAVED, values).await? {
         return Ok(SaveOutcome::Updated(MemoryId::Saved(number)));
     }
-    let count = tx
-        .query_opt(COUNT_SAVED, values![user], |row| row.get::<u64>(0))
-        .await?;
+    let count: Option<u64> = tx.value(COUNT_SAVED, values![user]).await?;
     if count.unwrap_or_default() >= most {
         return Ok(SaveOutcome::Full);
     }
     let values = values![user, text, tags, source.name, is_trusted, memory.created];
-    let number = tx.query_opt(INSERT_SAVED, values, |row| row.get(0)).await?;
+    let number = tx.value(INSERT_SAVED, values).await?;
     let number = number.ok_or_else(|| Failure::other("a memory was not stored"))?;
     Ok(SaveOutcome::New(MemoryId::Saved(number)))
 }
@@ -157,25 +137,22 @@ async fn follow(
     let mut open: Vec<MemoryId> = found.iter().copied().collect();
     while !open.is_empty() {
         let from = open.iter().filter_map(|id| match id {
-            MemoryId::Reflection(number) => Some([number.to_value()]),
-            MemoryId::Observation(number) if relation == Relation::Wholes => {
-                Some([number.to_value()])
-            }
             // An observation has no parts.
-            MemoryId::Observation(_) | MemoryId::Saved(_) => None,
+            MemoryId::Observation(_) if relation == Relation::Parts => None,
+            MemoryId::Saved(_) => None,
+            id => Some([id.number().to_value()]),
         });
         let from: Vec<_> = from.collect();
         let shared = values![owner.session, owner.user];
-        let reached = tx
-            .batch(statement, shared, &from, |row| {
-                let number = row.get(0)?;
-                Ok(match row.get::<i64>(1)? {
-                    0 => MemoryId::Observation(number),
-                    _ => MemoryId::Reflection(number),
-                })
+        let reached = tx.batch(statement, shared, &from, |row| {
+            let number = row.get(0)?;
+            Ok(match row.get::<i64>(1)? {
+                0 => MemoryId::Observation(number),
+                _ => MemoryId::Reflection(number),
             })
-            .await?;
-        open = reached.into_iter().filter(|id| found.insert(*id)).collect();
+        });
+        let reached = reached.await?.into_iter();
+        open = reached.filter(|id| found.insert(*id)).collect();
     }
     Ok(())
 }
@@ -186,37 +163,32 @@ async fn delete(
     owner: &MemoryOwner,
     ids: &BTreeSet<MemoryId>,
 ) -> Result<Vec<MemoryId>, Failure> {
-    let (mut observations, mut reflections, mut saved) = (Vec::new(), Vec::new(), Vec::new());
-    for id in ids {
-        match id {
-            MemoryId::Observation(number) => observations.push([number.to_value()]),
-            MemoryId::Reflection(number) => reflections.push([number.to_value()]),
-            MemoryId::Saved(number) => saved.push([number.to_value()]),
-        }
-    }
+    type Kind = fn(u64) -> MemoryId;
     let MemoryOwner { session, user } = owner;
+    let kinds: [(Kind, Sql, &[Value<'_>]); 3] = [
+        (
+            MemoryId::Observation,
+            DELETE_RECOLLECTIONS,
+            values![session, user, 0_i64],
+        ),
+        (
+            MemoryId::Reflection,
+            DELETE_RECOLLECTIONS,
+            values![session, user, 1_i64],
+        ),
+        (MemoryId::Saved, DELETE_SAVED, values![user]),
+    ];
     let mut deleted = BTreeSet::new();
-    let observation = |row: Row<'_>| Ok(MemoryId::Observation(row.get(0)?));
-    let shared = values![session, user, 0_i64];
-    deleted.extend(
-        tx.batch(DELETE_RECOLLECTIONS, shared, &observations, observation)
-            .await?,
-    );
-    let reflection = |row: Row<'_>| Ok(MemoryId::Reflection(row.get(0)?));
-    let shared = values![session, user, 1_i64];
-    deleted.extend(
-        tx.batch(DELETE_RECOLLECTIONS, shared, &reflections, reflection)
-            .await?,
-    );
-    let memory = |row: Row<'_>| Ok(MemoryId::Saved(row.get(0)?));
-    deleted.extend(
-        tx.batch(DELETE_SAVED, values![user], &saved, memory)
-            .await?,
-    );
+    for (kind, statement, shared) in kinds {
+        let chosen = ids.iter().filter(|id| kind(*id.number()) == **id);
+        let chosen: Vec<_> = chosen.map(|id| [id.number().to_value()]).collect();
+        let rows = tx.batch(statement, shared, &chosen, |row| row.get(0));
+        deleted.extend(rows.await?.into_iter().map(kind));
+    }
     Ok(deleted.into_iter().collect())
 }
 
-async fn insert_watermark(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<(), Failure> {
+pub(super) async fn insert_watermark(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<(), Failure> {
     must_own(tx, owner).await?;
     tx.execute(INSERT_WATERMARK, values![owner.session, owner.user])
         .await?;
@@ -250,9 +222,7 @@ async fn insert(
         is_trusted,
         new.created,
     ];
-    let number = tx
-        .query_opt(INSERT_RECOLLECTION, values, |row| row.get(0))
-        .await?;
+    let number = tx.value(INSERT_RECOLLECTION, values).await?;
     let number = number.ok_or_else(|| Failure::other("a recollection was not stored"))?;
     Ok(generation.id(number))
 }
@@ -268,23 +238,16 @@ async fn set_parts(
     let MemoryId::Reflection(whole) = whole else {
         return Err(Failure::other(format!("`{whole}` is not a reflection")));
     };
-    let mut ids = Vec::with_capacity(parts.len());
-    for part in parts {
-        match part {
-            MemoryId::Observation(id) | MemoryId::Reflection(id) => ids.push([id.to_value()]),
-            MemoryId::Saved(_) => {
-                return Err(Failure::other(format!("`{part}` cannot be condensed")));
-            }
-        }
+    let is_saved = |part: &&MemoryId| matches!(part, MemoryId::Saved(_));
+    if let Some(part) = parts.iter().find(is_saved) {
+        return Err(Failure::other(format!("`{part}` cannot be condensed")));
     }
+    let ids: Vec<_> = parts.iter().map(|id| [id.number().to_value()]).collect();
     let shared = values![owner.session, owner.user, whole];
-    let changed = tx
-        .batch(SET_PARTS, shared, &ids, |row| row.get::<i64>(0))
-        .await?;
-    let changed: BTreeSet<i64> = changed.into_iter().collect();
-    let is_changed = |id: &[Value<'_>; 1]| matches!(id, [Value::Int(id)] if changed.contains(id));
-    match parts.iter().zip(&ids).find(|(_, id)| !is_changed(id)) {
+    let changed = tx.batch(SET_PARTS, shared, &ids, |row| row.get(0)).await?;
+    let changed: BTreeSet<u64> = changed.into_iter().collect();
+    match parts.iter().find(|part| !changed.contains(part.number())) {
         None => Ok(()),
-        Some((part, _)) => Err(Failure::other(format!("`{part}` was condensed already"))),
+        Some(part) => Err(Failure::other(format!("`{part}` was condensed already"))),
     }
 }

@@ -1,17 +1,22 @@
-//! The seam to the memory of sessions and users: what a step reads, and the one short transaction that ends it.
+//! The memory of sessions and users: what a step reads, and the one short transaction that ends it.
 //!
 //! A step reads a [`Watermark`], asks a model for as long as that takes, and commits for the revision it read. If anything
 //! was observed, condensed or deleted meanwhile, the commit is [`Commit::Stale`] and changes nothing. So no turn is
 //! observed twice, none is left out, and nothing that was deleted comes back.
 
+use super::statements::*;
 use super::{
     Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
     NewSavedMemory, PromptMemory, Recollection, RecollectionOrder, SaveOutcome, SavedMemory,
-    TurnRange, UnobservedTurn, Watermark, changes, read,
+    TurnRange, UnobservedTurn, Watermark, changes,
 };
 use crate::database::Answer;
+use crate::engine::{Failure, Row, Tx, values};
 use crate::store::Store;
-use lango_core::{TurnId, UserId};
+use crate::stored::{exchange_in, not_found, source, trust};
+use lango_core::{AgentName, Exchange, Text, TurnId, UserId};
+use std::borrow::Cow;
+use std::cmp::Reverse;
 
 /// The memory in a database. Every method with an owner wants a session that is the user's, and fails with
 /// [`NotFound`](lango_core::StoreError::NotFound) or returns nothing if it is not.
@@ -69,29 +74,47 @@ pub trait MemoryRows: Send + Sync {
 impl MemoryRows for Store {
     fn watermark(&self, owner: &MemoryOwner) -> Answer<'_, Watermark> {
         self.engine.read(owner.clone(), |tx, owner| {
-            Box::pin(read::watermark(tx, owner))
+            Box::pin(async move {
+                let values = values![owner.session, owner.user];
+                let found = tx.query_opt(WATERMARK, values, watermark).await?;
+                found.ok_or_else(|| not_found(&owner.session).into())
+            })
         })
     }
 
     fn turns(&self, owner: &MemoryOwner, range: TurnRange) -> Answer<'_, Vec<UnobservedTurn>> {
         let given = (owner.clone(), range, self.root_agent.clone());
         self.engine.read(given, |tx, (owner, range, root_agent)| {
-            Box::pin(read::turns(tx, owner, *range, root_agent))
+            Box::pin(async move {
+                let values = values![owner.session, owner.user, range.from, range.limit];
+                let turns = tx.query(UNOBSERVED, values, |row| {
+                    unobserved(row, owner, range, root_agent)
+                });
+                Ok(turns.await?.into_iter().flatten().collect())
+            })
         })
     }
 
     fn current_turn(&self, owner: &MemoryOwner, turn: &TurnId) -> Answer<'_, Option<u64>> {
         let given = (owner.clone(), turn.clone());
         self.engine.snapshot(given, |tx, (owner, turn)| {
-            Box::pin(read::current_turn(tx, owner, turn))
+            Box::pin(async move {
+                must_own(tx, owner).await?;
+                let values = values![owner.session];
+                let last = tx.query_opt(LAST_TURN, values, |row| {
+                    let is_current = turn == row.get::<Cow<'_, str>>(1)?.as_ref();
+                    is_current.then(|| row.get(0)).transpose()
+                });
+                Ok(last.await?.flatten())
+            })
         })
     }
 
     fn prompt_memory(&self, owner: &MemoryOwner, limit: usize) -> Answer<'_, PromptMemory> {
-        self.engine
-            .read((owner.clone(), limit), |tx, (owner, limit)| {
-                Box::pin(read::prompt_memory(tx, owner, *limit))
-            })
+        let given = (owner.clone(), limit);
+        self.engine.read(given, |tx, (owner, limit)| {
+            Box::pin(prompt_memory(tx, owner, *limit))
+        })
     }
 
     fn recollections(
@@ -104,15 +127,27 @@ impl MemoryRows for Store {
         let given = (owner.clone(), generation, order, limit);
         self.engine
             .read(given, |tx, (owner, generation, order, limit)| {
-                Box::pin(read::list(tx, owner, *generation, *order, *limit))
+                Box::pin(async move {
+                    let statement = match order {
+                        RecollectionOrder::Newest => NEWEST,
+                        RecollectionOrder::OldestUncondensed => OLDEST_UNCONDENSED,
+                    };
+                    let number = generation.number();
+                    let values = values![owner.session, owner.user, number, limit];
+                    let read = tx.query(statement, values, |row| recollection(row, 0, *generation));
+                    read.await
+                })
             })
     }
 
     fn saved(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SavedMemory>> {
-        self.engine
-            .read((user.clone(), limit), |tx, (user, limit)| {
-                Box::pin(read::saved(tx, user, *limit))
+        let given = (user.clone(), limit);
+        self.engine.read(given, |tx, (user, limit)| {
+            Box::pin(async move {
+                let values = values![user, limit];
+                tx.query(SAVED, values, |row| saved_memory(row, 0)).await
             })
+        })
     }
 
     fn commit(
@@ -129,7 +164,12 @@ impl MemoryRows for Store {
 
     fn count_failure(&self, owner: &MemoryOwner) -> Answer<'_, u32> {
         self.engine.write(owner.clone(), |tx, owner| {
-            Box::pin(changes::count_failure(tx, owner))
+            Box::pin(async move {
+                changes::insert_watermark(tx, owner).await?;
+                let values = values![owner.session, owner.user];
+                let failures = tx.value(COUNT_FAILURE, values).await?;
+                Ok(failures.unwrap_or_default())
+            })
         })
     }
 
@@ -158,4 +198,121 @@ impl MemoryRows for Store {
             Box::pin(changes::forget(tx, owner, *revision, request))
         })
     }
+}
+
+fn watermark(row: Row<'_>) -> Result<Watermark, Failure> {
+    Ok(Watermark {
+        observed: row.get(0)?,
+        revision: row.get(1)?,
+        trust: trust(row, 2)?,
+        failures: row.get(3)?,
+    })
+}
+
+/// Fails unless the session is the user's.
+pub(super) async fn must_own(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<(), Failure> {
+    if tx.exists(OWNS, values![owner.session, owner.user]).await? {
+        return Ok(());
+    }
+    Err(not_found(&owner.session).into())
+}
+
+/// Reads a turn that has ended, or another one than the last: an earlier turn that never ended has no answer.
+fn unobserved(
+    row: Row<'_>,
+    owner: &MemoryOwner,
+    range: &TurnRange,
+    root_agent: &AgentName,
+) -> Result<Option<UnobservedTurn>, Failure> {
+    let (is_forgotten, is_last): (bool, bool) = (row.get(2)?, row.get(3)?);
+    let is_finished: bool = row.get(6)?;
+    if is_last && !is_finished {
+        return Ok(None);
+    }
+    let exchange = if is_finished && !is_forgotten {
+        let exchange = exchange_in(row, 4, &owner.session, root_agent)?;
+        Some(shortened(exchange, range.text_bytes))
+    } else {
+        None
+    };
+    Ok(Some(UnobservedTurn {
+        ordinal: row.get(0)?,
+        started: row.get(1)?,
+        exchange,
+    }))
+}
+
+/// Cuts the question and the answer to so many bytes.
+fn shortened(mut exchange: Exchange, bytes: usize) -> Exchange {
+    exchange.question = cut(exchange.question, bytes);
+    if let Some(answer) = &mut exchange.answer {
+        answer.text = cut(std::mem::take(&mut answer.text), bytes);
+    }
+    exchange
+}
+
+fn cut(text: Text, bytes: usize) -> Text {
+    if text.len() <= bytes {
+        return text;
+    }
+    let start = &text[..text.floor_char_boundary(bytes)];
+    format!("{start} [cut: {} more bytes]", text.len() - start.len()).into()
+}
+
+async fn prompt_memory(
+    tx: &mut Tx<'_>,
+    owner: &MemoryOwner,
+    limit: usize,
+) -> Result<PromptMemory, Failure> {
+    let (mut memory, mut is_owned) = (PromptMemory::default(), false);
+    let [second, first, observations] = &mut memory.recollections;
+    let values = values![owner.session, owner.user, limit];
+    tx.query(PROMPT_MEMORY, values, |row| {
+        match row.get::<i64>(0)? {
+            2 => second.push(recollection(row, 1, Generation::Second)?),
+            1 => first.push(recollection(row, 1, Generation::First)?),
+            0 => observations.push(recollection(row, 1, Generation::Observation)?),
+            -1 => memory.saved.push(saved_memory(row, 1)?),
+            _ => is_owned = true,
+        }
+        Ok(())
+    })
+    .await?;
+    if !is_owned {
+        return Err(not_found(&owner.session).into());
+    }
+    for recollections in &mut memory.recollections {
+        recollections.sort_unstable_by_key(|recollection| Reverse(recollection.id));
+    }
+    memory.saved.sort_unstable_by_key(|saved| Reverse(saved.id));
+    Ok(memory)
+}
+
+/// Reads a recollection from this column on.
+fn recollection(
+    row: Row<'_>,
+    column: usize,
+    generation: Generation,
+) -> Result<Recollection, Failure> {
+    Ok(Recollection {
+        id: generation.id(row.get(column)?),
+        generation,
+        turns: (row.get(column + 1)?, row.get(column + 2)?),
+        text: row.get(column + 3)?,
+        source: source(row, column + 4)?,
+        created: row.get(column + 6)?,
+        is_part: row.get::<Option<i64>>(column + 7)?.is_some(),
+    })
+}
+
+/// Reads a saved memory from this column on.
+fn saved_memory(row: Row<'_>, column: usize) -> Result<SavedMemory, Failure> {
+    let tags: Cow<'_, str> = row.get(column + 7)?;
+    Ok(SavedMemory {
+        id: MemoryId::Saved(row.get(column)?),
+        text: row.get(column + 3)?,
+        source: source(row, column + 4)?,
+        created: row.get(column + 6)?,
+        tags: serde_json::from_str(&tags).unwrap_or_default(),
+    })
 }

@@ -3,104 +3,7 @@
 //! Those for [`Tx::batch`](crate::engine::Tx::batch) have one value for each column in SQLite, and an array in PostgreSQL:
 //! `= /*postgres ANY*/ ($2)`.
 
-use crate::engine::{Sql, sql};
-
-/// The watermark of a session of this user, if it has one.
-pub(super) const WATERMARK: Sql = sql!(
-    r#"SELECT observed, revision, trusted, failures
-       FROM sessions LEFT JOIN watermarks ON watermarks.session = sessions.id AND watermarks."user" = sessions."user"
-      WHERE sessions.id = $1 AND sessions."user" = $2"#
-);
-
-/// Locks the watermark until the end of the transaction.
-pub(super) const LOCK_WATERMARK: Sql = sql!(
-    r#"SELECT revision FROM watermarks WHERE session = $1 AND "user" = $2 /*postgres FOR UPDATE*/"#
-);
-
-/// Inserts the watermark of a session that has none.
-pub(super) const INSERT_WATERMARK: Sql = sql!(
-    r#"INSERT INTO watermarks (session, "user")
-     SELECT id, "user" FROM sessions WHERE id = $1 AND "user" = $2
-     ON CONFLICT (session) DO NOTHING"#
-);
-
-/// Whether a session is this user's.
-pub(super) const OWNS: Sql = sql!(r#"SELECT 1 FROM sessions WHERE id = $1 AND "user" = $2"#);
-
-/// Moves the watermark past observed turns, unless another step was committed first.
-pub(super) const MOVE_OBSERVED: Sql = sql!(
-    r#"UPDATE watermarks SET observed = $4, trusted = $5, revision = revision + 1, failures = 0
-      WHERE session = $1 AND "user" = $2 AND revision = $3 AND observed <= $4"#
-);
-
-/// Moves the revision for any other step, unless another step was committed first.
-pub(super) const MOVE_REVISION: Sql = sql!(
-    r#"UPDATE watermarks SET revision = revision + 1, failures = 0
-      WHERE session = $1 AND "user" = $2 AND revision = $3"#
-);
-
-/// Counts a failure of the model.
-pub(super) const COUNT_FAILURE: Sql = sql!(
-    r#"UPDATE watermarks SET failures = failures + 1 WHERE session = $1 AND "user" = $2 RETURNING failures"#
-);
-
-/// The turns from an ordinal on; the columns from the fifth on are those of an exchange.
-pub(super) const UNOBSERVED: Sql = sql!(
-    r#"SELECT turns.ordinal, question.time,
-            EXISTS (SELECT 1 FROM forgotten_turns
-                     WHERE forgotten_turns.session = turns.session AND forgotten_turns.ordinal = turns.ordinal),
-            turns.ordinal = (SELECT ordinal FROM turns AS last WHERE last.session = turns.session
-                              ORDER BY ordinal DESC LIMIT 1),
-            turns.turn, turns.first_seq, turns.finished, question.body,
-            turns.answer_seq, answer.author, answer.frame, answer.body, delegation.body
-       FROM sessions
-       JOIN turns ON turns.session = sessions.id
-       JOIN events AS question
-         ON question.session = turns.session AND question.seq = turns.question_seq
-       LEFT JOIN events AS answer
-         ON answer.session = turns.session AND answer.seq = turns.answer_seq
-       LEFT JOIN events AS delegation
-         ON delegation.session = turns.session AND delegation.seq = turns.delegation_seq
-      WHERE sessions.id = $1 AND sessions."user" = $2 AND turns.ordinal >= $3
-      ORDER BY turns.ordinal LIMIT $4"#
-);
-
-/// The last turn of a session.
-pub(super) const LAST_TURN: Sql =
-    sql!("SELECT ordinal, turn FROM turns WHERE session = $1 ORDER BY ordinal DESC LIMIT 1");
-
-/// Inserts an observation or a reflection of a session of this user.
-pub(super) const INSERT_RECOLLECTION: Sql = sql!(
-    r#"INSERT INTO recollections ("user", session, generation, first_turn, last_turn, text, source, trusted, created)
-     SELECT "user", id, $3, $4, $5, $6, $7, $8, $9 FROM sessions WHERE id = $1 AND "user" = $2
-     RETURNING id"#
-);
-
-/// An observation with the same text and source.
-pub(super) const SAME_NOTE: Sql = sql!(
-    r#"SELECT id FROM recollections
-      WHERE session = $1 AND "user" = $2 AND generation = 0 AND text = $3 AND source = $4
-      ORDER BY id LIMIT 1"#
-);
-
-/// Marks recollections as parts of a reflection.
-pub(super) const SET_PARTS: Sql = sql!(
-    r#"UPDATE recollections SET part_of = $3
-      WHERE id = /*postgres ANY*/ ($4) AND session = $1 AND "user" = $2 AND part_of IS NULL RETURNING id"#
-);
-
-/// Recollections of a generation, the newest first.
-pub(super) const NEWEST: Sql = sql!(
-    r#"SELECT id, first_turn, last_turn, text, source, trusted, created, part_of FROM recollections
-      WHERE session = $1 AND "user" = $2 AND generation = $3 ORDER BY id DESC LIMIT $4"#
-);
-
-/// Recollections of a generation that are not condensed yet, the oldest first.
-pub(super) const OLDEST_UNCONDENSED: Sql = sql!(
-    r#"SELECT id, first_turn, last_turn, text, source, trusted, created, part_of
-       FROM recollections /*sqlite INDEXED BY recollections_loose*/
-      WHERE session = $1 AND "user" = $2 AND generation = $3 AND part_of IS NULL ORDER BY id LIMIT $4"#
-);
+use crate::engine::statements;
 
 macro_rules! newest_uncondensed {
     ($generation:literal) => {
@@ -117,122 +20,124 @@ macro_rules! newest_uncondensed {
     };
 }
 
-/// The memory that a prompt shows, in any order, by the first column: -2 is the session, if it is this user's, -1 saved
-/// memories, the others are generations.
-pub(super) const PROMPT_MEMORY: Sql = sql!(concat!(
-    r#"SELECT -2::bigint, 0::bigint, NULL::bigint, NULL::bigint, '', '', 0::bigint, 0::bigint, NULL
+statements! {
+    WATERMARK: r#"SELECT coalesce(observed, 0), coalesce(revision, 0), coalesce(trusted, 1), coalesce(failures, 0)
+       FROM sessions LEFT JOIN watermarks ON watermarks.session = sessions.id AND watermarks."user" = sessions."user"
+      WHERE sessions.id = $1 AND sessions."user" = $2"#;
+
+    LOCK_WATERMARK: r#"SELECT revision FROM watermarks WHERE session = $1 AND "user" = $2 /*postgres FOR UPDATE*/"#;
+
+    INSERT_WATERMARK: r#"INSERT INTO watermarks (session, "user")
+     SELECT id, "user" FROM sessions WHERE id = $1 AND "user" = $2
+     ON CONFLICT (session) DO NOTHING"#;
+
+    OWNS: r#"SELECT 1 FROM sessions WHERE id = $1 AND "user" = $2"#;
+
+    /// Moves the watermark past observed turns, unless another step was committed first.
+    MOVE_OBSERVED: r#"UPDATE watermarks SET observed = $4, trusted = $5, revision = revision + 1, failures = 0
+      WHERE session = $1 AND "user" = $2 AND revision = $3 AND observed <= $4"#;
+
+    MOVE_REVISION: r#"UPDATE watermarks SET revision = revision + 1, failures = 0
+      WHERE session = $1 AND "user" = $2 AND revision = $3"#;
+
+    COUNT_FAILURE: r#"UPDATE watermarks SET failures = failures + 1 WHERE session = $1 AND "user" = $2 RETURNING failures"#;
+
+    /// The turns from an ordinal on; the columns from the fifth on are those of an exchange.
+    UNOBSERVED: r#"SELECT turns.ordinal, question.time,
+            EXISTS (SELECT 1 FROM forgotten_turns
+                     WHERE forgotten_turns.session = turns.session AND forgotten_turns.ordinal = turns.ordinal),
+            turns.ordinal = (SELECT ordinal FROM turns AS last WHERE last.session = turns.session
+                              ORDER BY ordinal DESC LIMIT 1),
+            turns.turn, turns.first_seq, turns.finished, question.body,
+            turns.answer_seq, answer.author, answer.frame, answer.body, delegation.body
+       FROM sessions
+       JOIN turns ON turns.session = sessions.id
+       JOIN events AS question
+         ON question.session = turns.session AND question.seq = turns.question_seq
+       LEFT JOIN events AS answer
+         ON answer.session = turns.session AND answer.seq = turns.answer_seq
+       LEFT JOIN events AS delegation
+         ON delegation.session = turns.session AND delegation.seq = turns.delegation_seq
+      WHERE sessions.id = $1 AND sessions."user" = $2 AND turns.ordinal >= $3
+      ORDER BY turns.ordinal LIMIT $4"#;
+
+    LAST_TURN: "SELECT ordinal, turn FROM turns WHERE session = $1 ORDER BY ordinal DESC LIMIT 1";
+
+    INSERT_RECOLLECTION: r#"INSERT INTO recollections ("user", session, generation, first_turn, last_turn, text, source, trusted, created)
+     SELECT "user", id, $3, $4, $5, $6, $7, $8, $9 FROM sessions WHERE id = $1 AND "user" = $2
+     RETURNING id"#;
+
+    SAME_NOTE: r#"SELECT id FROM recollections
+      WHERE session = $1 AND "user" = $2 AND generation = 0 AND text = $3 AND source = $4
+      ORDER BY id LIMIT 1"#;
+
+    SET_PARTS: r#"UPDATE recollections SET part_of = $3
+      WHERE id = /*postgres ANY*/ ($4) AND session = $1 AND "user" = $2 AND part_of IS NULL RETURNING id"#;
+
+    NEWEST: r#"SELECT id, first_turn, last_turn, text, source, trusted, created, part_of FROM recollections
+      WHERE session = $1 AND "user" = $2 AND generation = $3 ORDER BY id DESC LIMIT $4"#;
+
+    OLDEST_UNCONDENSED: r#"SELECT id, first_turn, last_turn, text, source, trusted, created, part_of
+       FROM recollections /*sqlite INDEXED BY recollections_loose*/
+      WHERE session = $1 AND "user" = $2 AND generation = $3 AND part_of IS NULL ORDER BY id LIMIT $4"#;
+
+    /// The memory that a prompt shows, in any order, by the first column: -2 is the session, if it is this user's, -1 saved
+    /// memories, the others are generations.
+    PROMPT_MEMORY: concat!(
+        r#"SELECT -2::bigint, 0::bigint, NULL::bigint, NULL::bigint, '', '', 0::bigint, 0::bigint, NULL
          FROM sessions WHERE id = $1 AND "user" = $2"#,
-    newest_uncondensed!("2"),
-    newest_uncondensed!("1"),
-    newest_uncondensed!("0"),
-    r#" UNION ALL SELECT * FROM (
+        newest_uncondensed!("2"),
+        newest_uncondensed!("1"),
+        newest_uncondensed!("0"),
+        r#" UNION ALL SELECT * FROM (
         SELECT -1::bigint, id, NULL::bigint, NULL::bigint, text, source, trusted, created, tags
           FROM saved_memories WHERE "user" = $2 ORDER BY id DESC LIMIT $3) AS newest"#
-));
+    );
 
-/// The reflections that recollections were condensed into.
-pub(super) const WHOLES_OF: Sql = sql!(
-    r#"SELECT part_of, 1::bigint FROM recollections
-      WHERE id = /*postgres ANY*/ ($3) AND session = $1 AND "user" = $2 AND part_of IS NOT NULL"#
-);
+    /// The reflections that recollections were condensed into.
+    WHOLES_OF: r#"SELECT part_of, 1::bigint FROM recollections
+      WHERE id = /*postgres ANY*/ ($3) AND session = $1 AND "user" = $2 AND part_of IS NOT NULL"#;
 
-/// The recollections that reflections were made of.
-pub(super) const PARTS_OF: Sql = sql!(
-    r#"SELECT id, generation FROM recollections
-      WHERE part_of = /*postgres ANY*/ ($3) AND session = $1 AND "user" = $2"#
-);
+    /// The recollections that reflections were made of.
+    PARTS_OF: r#"SELECT id, generation FROM recollections
+      WHERE part_of = /*postgres ANY*/ ($3) AND session = $1 AND "user" = $2"#;
 
-/// Deletes observations, or reflections if `$3` is 1.
-pub(super) const DELETE_RECOLLECTIONS: Sql = sql!(
-    r#"DELETE FROM recollections WHERE id = /*postgres ANY*/ ($4) AND session = $1 AND "user" = $2
-        AND /*sqlite min*/ /*postgres least*/ (generation, 1) = $3 RETURNING id"#
-);
+    /// Deletes observations, or reflections if `$3` is 1.
+    DELETE_RECOLLECTIONS: r#"DELETE FROM recollections WHERE id = /*postgres ANY*/ ($4) AND session = $1 AND "user" = $2
+        AND /*sqlite min*/ /*postgres least*/ (generation, 1) = $3 RETURNING id"#;
 
-/// Keeps turns from being observed.
-pub(super) const FORGET_TURNS: Sql = sql!(
-    r#"INSERT INTO forgotten_turns (session, ordinal)
+    FORGET_TURNS: r#"INSERT INTO forgotten_turns (session, ordinal)
      SELECT id, /*postgres unnest*/ ($3::bigint[]) FROM sessions WHERE id = $1 AND "user" = $2
-     ON CONFLICT (session, ordinal) DO NOTHING"#
-);
+     ON CONFLICT (session, ordinal) DO NOTHING"#;
 
-/// Lets one replica at a time save memories of a user, until the end of the transaction.
-pub(super) const LOCK_SAVED: Sql = sql!(
-    sqlite: "SELECT ?1",
-    postgres: "SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' saved_memories ' || $1, 0))",
-);
+    /// Lets one replica at a time save memories of a user, until the end of the transaction.
+    LOCK_SAVED: r#"SELECT /*postgres pg_advisory_xact_lock(hashtextextended(current_schema() || ' saved_memories ' ||*/ $1 /*postgres , 0))*/"#;
 
-/// The number of a user's saved memories.
-pub(super) const COUNT_SAVED: Sql =
-    sql!(r#"SELECT count(*) FROM saved_memories WHERE "user" = $1"#);
+    COUNT_SAVED: r#"SELECT count(*) FROM saved_memories WHERE "user" = $1"#;
 
-/// Changes the tags of a saved memory with the same text. The tags are new text, so the lower trust counts.
-pub(super) const RETAG_SAVED: Sql = sql!(
-    r#"UPDATE saved_memories SET tags = $3, trusted = /*sqlite min*/ /*postgres least*/ (trusted, $4)
-      WHERE "user" = $1 AND text = $2 RETURNING id"#
-);
+    /// Changes the tags of a saved memory with the same text. The tags are new text, so the lower trust counts.
+    RETAG_SAVED: r#"UPDATE saved_memories SET tags = $3, trusted = /*sqlite min*/ /*postgres least*/ (trusted, $4)
+      WHERE "user" = $1 AND text = $2 RETURNING id"#;
 
-/// Inserts a saved memory.
-pub(super) const INSERT_SAVED: Sql = sql!(
-    r#"INSERT INTO saved_memories ("user", text, tags, source, trusted, created)
-     VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"#
-);
+    INSERT_SAVED: r#"INSERT INTO saved_memories ("user", text, tags, source, trusted, created)
+     VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"#;
 
-/// A user's saved memories, the newest first, in the columns of [`PROMPT_MEMORY`] after the first.
-pub(super) const SAVED: Sql = sql!(
-    r#"SELECT id, NULL, NULL, text, source, trusted, created, tags
-       FROM saved_memories WHERE "user" = $1 ORDER BY id DESC LIMIT $2"#
-);
+    /// A user's saved memories, the newest first, in the columns of [`PROMPT_MEMORY`] after the first.
+    SAVED: r#"SELECT id, NULL, NULL, text, source, trusted, created, tags
+       FROM saved_memories WHERE "user" = $1 ORDER BY id DESC LIMIT $2"#;
 
-/// Deletes saved memories.
-pub(super) const DELETE_SAVED: Sql = sql!(
-    r#"DELETE FROM saved_memories WHERE id = /*postgres ANY*/ ($2) AND "user" = $1 RETURNING id"#
-);
-
-/// All of them.
-#[cfg(test)]
-pub(crate) const EVERYDAY: &[Sql] = &[
-    WATERMARK,
-    LOCK_WATERMARK,
-    INSERT_WATERMARK,
-    OWNS,
-    MOVE_OBSERVED,
-    MOVE_REVISION,
-    COUNT_FAILURE,
-    UNOBSERVED,
-    LAST_TURN,
-    INSERT_RECOLLECTION,
-    SAME_NOTE,
-    SET_PARTS,
-    NEWEST,
-    OLDEST_UNCONDENSED,
-    PROMPT_MEMORY,
-    WHOLES_OF,
-    PARTS_OF,
-    DELETE_RECOLLECTIONS,
-    FORGET_TURNS,
-    LOCK_SAVED,
-    COUNT_SAVED,
-    RETAG_SAVED,
-    INSERT_SAVED,
-    SAVED,
-    DELETE_SAVED,
-];
+    DELETE_SAVED: r#"DELETE FROM saved_memories WHERE id = /*postgres ANY*/ ($2) AND "user" = $1 RETURNING id"#;
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::plans::sqlite_plan;
+    use crate::engine::plans::assert_sqlite_uses_keys;
 
     #[test]
     fn no_statement_of_memory_scans_a_table_or_sorts() {
-        for statement in EVERYDAY {
-            let plan = sqlite_plan(*statement);
-            let scans = plan.replace("SCAN CONSTANT ROW", "");
-            let scans = scans.replace("SCAN newest", "");
-            assert!(
-                !scans.contains("SCAN") && !plan.contains("TEMP B-TREE"),
-                "{plan}"
-            );
+        for statement in ALL {
+            assert_sqlite_uses_keys(*statement, &["newest"]);
         }
     }
 }

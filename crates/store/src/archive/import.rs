@@ -1,67 +1,74 @@
-//! Import of sessions: hidden until their log is complete.
+//! Import of sessions: hidden until their log is complete. The caller has the lease of the session.
 
-use super::{
-    HIDDEN_USER, LogRow, SessionImport, SessionRecord, hidden_user, is_hidden, must_be_kept,
-};
-use crate::database::Answer;
-use crate::engine::{Failure, Sql, Tx, sql, stored, values};
-use crate::log::{self, statements::LOG_END};
+use super::{HIDDEN_USER, LogRow, SessionRecord, hidden_user, is_hidden};
+use crate::engine::{Failure, Tx, statements, stored, values};
+use crate::log;
 use crate::store::Store;
+use crate::stored::{check_user, not_found};
 use lango_core::{NewSession, StoreError, UserId};
 
-impl SessionImport for Store {
-    fn start_import(&self, session: NewSession) -> Answer<'_, ()> {
-        Box::pin(async move {
-            must_be_kept(&session)?;
-            let user = UserId::new(hidden_user(&session.user));
-            let hidden = NewSession { user, ..session };
-            let created = self
-                .engine
-                .write_one(hidden, |tx, session| Box::pin(log::create(tx, session)));
-            created.await
-        })
+impl Store {
+    /// Creates a hidden session. An id that is taken is [`StoreError::Exists`].
+    pub async fn start_import(&self, session: NewSession) -> Result<(), StoreError> {
+        check_user(&session.user, &format!("session `{}`", session.id))?;
+        let user = UserId::new(hidden_user(&session.user));
+        let hidden = NewSession { user, ..session };
+        let created = self
+            .engine
+            .write_one(hidden, |tx, session| Box::pin(log::create(tx, session)));
+        created.await
     }
 
-    fn import_rows(&self, rows: Vec<LogRow>) -> Answer<'_, ()> {
-        self.engine
-            .write_one(rows, |tx, rows| Box::pin(log::take_over(tx, rows)))
+    /// Adds rows to the log of a hidden session, each checked as [`Chain::take`](crate::Chain::take) does, and updates what
+    /// follows from them.
+    pub async fn import_rows(&self, rows: Vec<LogRow>) -> Result<(), StoreError> {
+        let imported = self
+            .engine
+            .write_one(rows, |tx, rows| Box::pin(log::import(tx, rows)));
+        imported.await
     }
 
-    fn finish_import(&self, session: SessionRecord) -> Answer<'_, u64> {
-        self.engine
-            .write(session, |tx, session| Box::pin(finish(tx, session)))
+    /// Shows a session, with this record's title and time. Grants for later calls are not imported, because the log does not
+    /// say which were revoked since. Returns how many there were.
+    pub async fn finish_import(&self, session: SessionRecord) -> Result<u64, StoreError> {
+        let shown = self
+            .engine
+            .write(session, |tx, session| Box::pin(finish(tx, session)));
+        shown.await
     }
 }
 
 async fn finish(tx: &mut Tx<'_>, session: &SessionRecord) -> Result<u64, Failure> {
     let id = &session.id;
-    let hidden: Option<String> = tx
-        .query_opt(HIDDEN_USER, values![id], |row| row.get(0))
-        .await?;
-    if hidden.as_deref() != Some(session.user.as_str()) {
-        return Err(StoreError::NotFound { id: id.clone() }.into());
+    let hidden: Option<UserId> = tx.value(HIDDEN_USER, values![id]).await?;
+    if hidden.as_ref() != Some(&session.user) {
+        return Err(not_found(id).into());
     }
-    let values = values![id];
-    let end = tx.query_opt(LOG_END, values, |row| Ok((row.get(0)?, row.get(1)?)));
-    let (seq, hash): (u64, Vec<u8>) = end.await?.unwrap_or_default();
-    if seq != session.events || hash != session.hash {
-        let (id, detail) = (id.clone(), "it is not the last event of the log".to_owned());
-        return Err(StoreError::Damaged { id, seq, detail }.into());
+    let end = log::log_end(tx, id).await?;
+    if end.seq != session.events || end.hash != session.hash {
+        return Err(StoreError::Damaged {
+            id: id.clone(),
+            seq: end.seq,
+            detail: "it is not the last event of the log".to_owned(),
+        }
+        .into());
     }
     let grants = tx.execute(DELETE_GRANTS, values![id]).await?;
-    tx.execute(SHOW_APPROVALS, values![id, session.user])
-        .await?;
+    let values = values![id, session.user];
+    tx.execute(SHOW_APPROVALS, values).await?;
     let updated = stored(session.updated.0)?;
-    tx.execute(SHOW, values![id, session.user, session.title, updated])
-        .await?;
+    let values = values![id, session.user, session.title, updated];
+    tx.execute(SHOW, values).await?;
     Ok(grants)
 }
 
-pub(super) const SHOW: Sql = sql!(concat!(
-    r#"UPDATE sessions SET "user" = $2, title = $3, updated = $4 WHERE id = $1 AND "#,
-    is_hidden!()
-));
-pub(super) const SHOW_APPROVALS: Sql =
-    sql!(r#"UPDATE approvals SET "user" = $2 WHERE session = $1"#);
-pub(super) const DELETE_GRANTS: Sql =
-    sql!("DELETE FROM approvals WHERE session = $1 AND pattern IS NOT NULL");
+statements! {
+    SHOW: concat!(
+        r#"UPDATE sessions SET "user" = $2, title = $3, updated = $4 WHERE id = $1 AND "#,
+        is_hidden!()
+    );
+
+    SHOW_APPROVALS: r#"UPDATE approvals SET "user" = $2 WHERE session = $1"#;
+
+    DELETE_GRANTS: "DELETE FROM approvals WHERE session = $1 AND pattern IS NOT NULL";
+}

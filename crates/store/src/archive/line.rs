@@ -1,47 +1,41 @@
 //! A session as lines of JSON: one for the session, then one for each event of its log, and one for each attachment.
 //!
-//! The line of an event is the JSON that `run --jsonl` prints, with the event's hash at its end, so that the file alone
-//! tells whether it is whole and unchanged. The hash covers the stored text of the event to the byte, so that text is
-//! taken over as it is: its fields stand in the line in its own bytes. Where that cannot be, because the text does not fit
-//! on a line or would move a terminal's cursor, the text is there a second time, as a string. The first line of a session
-//! has a seal over its own bytes.
+//! The line of an event is the JSON that `run --jsonl` prints with the event's hash at its end, so that the file alone shows
+//! whether it is complete and unchanged. The hash covers the bytes of the event's stored text, so the line contains these
+//! bytes. If the text does not fit on a line or would move a terminal's cursor, the line has it once more as a string. The
+//! first line of a session has a seal over its own bytes.
 
 mod attachment;
 mod words;
 
 use super::{LogRow, SessionRecord};
+use crate::attachments::hex;
 pub use attachment::{AttachmentLine, of_attachment};
 use lango_core::{SessionId, Text, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
-use words::Holds;
 
-/// The version of the form.
 pub const FORM: u32 = 1;
 
-/// The version of the form of a session with attachments, which a lango that does not know them cannot import.
+/// The form of a session with attachments, which older versions of lango cannot import.
 const FORM_WITH_ATTACHMENTS: u32 = 2;
 
 /// The longest line that is written or read, in bytes.
 pub const LONGEST: usize = 64 << 20;
 
-/// How long an id or a title in a file may be, in bytes; ours are much shorter.
+/// Maximum length of an id or a title in a file, in bytes.
 const LONGEST_NAME: usize = 512;
 
 /// A line that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// A session begins.
     Session(SessionRecord),
-    /// An event of it.
     Event(LogRow),
-    /// The bytes of an attachment of it.
     Attachment(AttachmentLine),
 }
 
-/// What the first line of a session says.
+/// The first line of a session, without its [seal](sealed).
 #[derive(Serialize, Deserialize)]
 pub struct Heading {
     lango_session: u32,
@@ -55,7 +49,7 @@ pub struct Heading {
 }
 
 impl Heading {
-    /// Says that lines of attachments follow.
+    /// Announces lines of attachments.
     pub fn with_attachments(self) -> Self {
         Self {
             lango_session: FORM_WITH_ATTACHMENTS,
@@ -64,18 +58,8 @@ impl Heading {
     }
 }
 
-#[derive(Serialize)]
-struct Head<'a> {
-    seq: u64,
-    session: &'a SessionId,
-    turn: &'a str,
-    frame: &'a str,
-    author: &'a str,
-    time: Timestamp,
-}
-
-/// What an event's line has besides what happened.
-#[derive(Deserialize)]
+/// The fields of an event's line that are not part of its stored text.
+#[derive(Serialize, Deserialize)]
 struct Envelope {
     seq: u64,
     session: SessionId,
@@ -83,40 +67,30 @@ struct Envelope {
     frame: Text,
     author: Text,
     time: Timestamp,
-    #[serde(default)]
+    #[serde(default, skip_serializing)]
     stored: Option<String>,
+    #[serde(skip_serializing)]
     hash: String,
 }
 
-/// The fields that an event's line must have.
-const EVENT_FIELDS: [(&str, Holds); 7] = [
-    ("seq", Holds::Number),
-    ("session", Holds::Text),
-    ("turn", Holds::Text),
-    ("frame", Holds::Text),
-    ("author", Holds::Text),
-    ("time", Holds::Number),
-    ("hash", Holds::Text),
-];
+/// The fields that an event's line must have. Beside them it may have its stored text.
+const EVENT_FIELDS: [&str; 7] = ["seq", "session", "turn", "frame", "author", "time", "hash"];
 
 /// The fields that the first line of a session must have, beside its seal.
-const SESSION_FIELDS: [(&str, Holds); 8] = [
-    ("lango_session", Holds::Number),
-    ("id", Holds::Text),
-    ("user", Holds::Text),
-    ("created", Holds::Number),
-    ("updated", Holds::Number),
-    ("title", Holds::Text),
-    ("events", Holds::Number),
-    ("hash", Holds::Text),
+const SESSION_FIELDS: [&str; 8] = [
+    "lango_session",
+    "id",
+    "user",
+    "created",
+    "updated",
+    "title",
+    "events",
+    "hash",
 ];
 
-/// The names in an envelope, which are not part of what happened.
-const ENVELOPE: [&str; 8] = [
-    "seq", "session", "turn", "frame", "author", "time", "stored", "hash",
-];
+/// The error of a line that is valid but not as lango writes it.
+const CHANGED: &str = "it is not written as lango writes it; bytes of it were changed";
 
-/// What the first line of a session says, which then gets its [seal](sealed).
 pub fn heading(record: &SessionRecord) -> Heading {
     Heading {
         lango_session: FORM,
@@ -130,7 +104,7 @@ pub fn heading(record: &SessionRecord) -> Heading {
     }
 }
 
-/// A JSON object with a seal over its bytes at its end.
+/// Adds to a JSON object a seal over its bytes.
 pub fn sealed(object: &str) -> String {
     let open = object.strip_suffix('}').unwrap_or(object);
     format!(
@@ -139,7 +113,7 @@ pub fn sealed(object: &str) -> String {
     )
 }
 
-/// The line of an event with its stored text in its own bytes; none where they do not fit on a line.
+/// Writes the line of an event with the bytes of its stored text; nothing if they do not fit on a line.
 pub fn of_event(row: &LogRow) -> serde_json::Result<Option<String>> {
     let inner = row.body.strip_prefix('{');
     let inner = inner.and_then(|rest| rest.strip_suffix('}'));
@@ -153,7 +127,7 @@ pub fn of_event(row: &LogRow) -> serde_json::Result<Option<String>> {
     Ok(Some(line))
 }
 
-/// The same event with every field spelled out anew, and its stored text beside them.
+/// Writes every field of an event anew, and its stored text as a string.
 pub fn spelled_out(row: &LogRow) -> serde_json::Result<Value> {
     let mut line: Map<String, Value> = serde_json::from_str(&row.body)?;
     for (name, value) in [
@@ -171,7 +145,7 @@ pub fn spelled_out(row: &LogRow) -> serde_json::Result<Value> {
     Ok(Value::Object(line))
 }
 
-/// Reads a line. What is wrong with it is said in words that follow the number of the line.
+/// Reads a line. The error follows the number of the line in a message.
 pub fn read(line: &str) -> Result<Line, String> {
     if line.starts_with("{\"lango_session\":") {
         read_session(line).map(Line::Session)
@@ -227,7 +201,7 @@ fn read_event(line: &str) -> Result<LogRow, String> {
     let envelope: Envelope = serde_json::from_str(line)
         .map_err(|error| words::unread(line, &error, "an event of an export", &EVENT_FIELDS))?;
     if envelope.author.is_empty() {
-        return Err("nobody is named as the author".to_owned());
+        return Err("its author is missing".to_owned());
     }
     let hash = unhex(&envelope.hash)?;
     let mut row = LogRow {
@@ -247,23 +221,22 @@ fn read_event(line: &str) -> Result<LogRow, String> {
     Ok(row)
 }
 
-/// The bytes of an event's text in its line.
+/// Returns the bytes of an event's stored text from its line.
 fn between(line: &str, row: &LogRow) -> Result<String, String> {
-    let changed = || "it is not written as lango writes it; bytes of it were changed".to_owned();
     let beginning = beginning(row).map_err(|error| error.to_string())?;
     let inner = line.strip_prefix(&beginning);
     let inner = inner.and_then(|rest| rest.strip_suffix(&ending(&row.hash)));
-    Ok(format!("{{{}}}", inner.ok_or_else(changed)?))
+    Ok(format!("{{{}}}", inner.ok_or(CHANGED)?))
 }
 
-/// The stored text that a line has beside its fields, which must say the same.
+/// Returns the stored text that a line has as a string, if its other fields are the same.
 fn same_as(line: &str, stored: String) -> Result<String, String> {
     let parse = |text: &str| {
         let parsed = serde_json::from_str::<Map<String, Value>>(text);
         parsed.map_err(|_| "its stored text is not what an event is stored as".to_owned())
     };
     let (mut shown, meant) = (parse(line)?, parse(&stored)?);
-    for name in ENVELOPE {
+    for name in EVENT_FIELDS.into_iter().chain(["stored"]) {
         shown.remove(name);
     }
     if shown != meant {
@@ -273,15 +246,16 @@ fn same_as(line: &str, stored: String) -> Result<String, String> {
 }
 
 fn beginning(row: &LogRow) -> serde_json::Result<String> {
-    let head = Head {
+    let mut text = serde_json::to_string(&Envelope {
         seq: row.seq,
-        session: &row.session,
-        turn: &row.turn,
-        frame: &row.frame,
-        author: &row.author,
+        session: row.session.clone(),
+        turn: row.turn.clone(),
+        frame: row.frame.clone(),
+        author: row.author.clone(),
         time: row.time,
-    };
-    let mut text = serde_json::to_string(&head)?;
+        stored: None,
+        hash: String::new(),
+    })?;
     text.pop();
     text.push(',');
     Ok(text)
@@ -293,15 +267,6 @@ fn ending(hash: &[u8]) -> String {
 
 fn is_no_part_of_an_id(letter: char) -> bool {
     letter.is_control() || letter.is_whitespace()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
 }
 
 fn unhex(text: &str) -> Result<Vec<u8>, String> {

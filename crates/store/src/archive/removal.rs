@@ -1,11 +1,9 @@
 //! Removal of sessions: hidden first, then deleted from every table a bounded part at a time. SQLite also overwrites their
 //! bytes.
 
-use super::export::ids;
-use super::{ExpiredPage, HIDDEN_USER, SessionRemoval, WipeOutcome, hidden_user};
+use super::{ExpiredPage, HIDDEN_USER, WipeOutcome, hidden_user};
 use crate::attachments::remove_references;
-use crate::database::Answer;
-use crate::engine::{Engine, Failure, Sql, Tx, sql, values};
+use crate::engine::{Engine, Failure, Sql, Tx, sql, statements, values};
 use crate::library::remove_document;
 use crate::store::Store;
 use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
@@ -14,100 +12,101 @@ use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
 const REMOVED_AT_ONCE: usize = 500;
 const REMOVED_AT_ONCE_SQLITE: usize = 100;
 
-impl SessionRemoval for Store {
-    fn hide_session(
+/// Removes sessions and old tasks. The caller has the lease of a session that it removes.
+impl Store {
+    /// Hides a session; if a time is given, only if it was not used since and has no unfinished turn. Returns whether this
+    /// call hid it.
+    pub async fn hide_session(
         &self,
         session: &SessionId,
         unused_since: Option<Timestamp>,
-    ) -> Answer<'_, bool> {
+    ) -> Result<bool, StoreError> {
         let fence = match &self.engine {
             Engine::Sqlite(_) => None,
             Engine::Postgres(postgres) => postgres.fence_of(session),
         };
         let given = (session.clone(), unused_since, fence);
-        self.engine.write_one(given, |tx, (session, since, fence)| {
+        let hidden = self.engine.write_one(given, |tx, (session, since, fence)| {
             Box::pin(hide(tx, session, *since, *fence))
-        })
-    }
-
-    fn remove_portion(&self, session: &SessionId) -> Answer<'_, bool> {
-        let removed = self.engine.write_twice(session.clone(), |tx, session| {
-            Box::pin(async move {
-                tx.overwrite_deleted(true)?;
-                let removed = remove_portion(tx, session.as_str()).await;
-                tx.overwrite_deleted(false)?;
-                removed
-            })
         });
-        Box::pin(async move {
-            let is_removed = removed.await?;
-            if is_removed {
-                self.delete_expired_puts().await?;
-            }
-            Ok(is_removed)
-        })
+        hidden.await
     }
 
-    fn hidden_sessions(
+    /// Removes a bounded part of a hidden session and of all that belongs to it. Returns whether nothing is left of it, as
+    /// of a session that does not exist. A session that is not hidden stays.
+    pub async fn remove_portion(&self, session: &SessionId) -> Result<bool, StoreError> {
+        let removed = self.engine.erase(session.clone(), |tx, session| {
+            Box::pin(remove_portion(tx, session.as_str()))
+        });
+        let is_removed = removed.await?;
+        if is_removed {
+            self.delete_expired_puts().await?;
+        }
+        Ok(is_removed)
+    }
+
+    /// Lists hidden sessions of a user, after one.
+    pub async fn hidden_sessions(
         &self,
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
-    ) -> Answer<'_, Vec<SessionId>> {
-        ids(self, hidden_user(user), after, limit)
+    ) -> Result<Vec<SessionId>, StoreError> {
+        self.ids(hidden_user(user), after, limit).await
     }
 
-    fn expired_sessions(
+    /// Lists a user's sessions that were not used since then and have no unfinished turn, the oldest first.
+    pub async fn expired_sessions(
         &self,
         user: &UserId,
         unused_since: Timestamp,
         page: ExpiredPage,
-    ) -> Answer<'_, Vec<SessionId>> {
+    ) -> Result<Vec<SessionId>, StoreError> {
         let given = (user.clone(), unused_since, page);
-        self.engine.read(given, |tx, (user, since, page)| {
+        let expired = self.engine.read(given, |tx, (user, since, page)| {
             Box::pin(async move {
                 let values = values![user, since, page.limit, page.skip];
-                tx.query(EXPIRED, values, |row| row.get(0)).await
+                tx.column(EXPIRED, values).await
             })
-        })
+        });
+        expired.await
     }
 
-    fn remove_old_tasks(&self, user: &UserId, before: Timestamp, limit: usize) -> Answer<'_, u64> {
+    /// Removes some of a user's A2A tasks that are older than that, are not running, and wait for no answer. Returns how
+    /// many.
+    pub async fn remove_old_tasks(
+        &self,
+        user: &UserId,
+        before: Timestamp,
+        limit: usize,
+    ) -> Result<u64, StoreError> {
         let given = (user.clone(), before, limit);
-        self.engine.write_one(given, |tx, (user, before, limit)| {
+        let removed = self.engine.erase(given, |tx, (user, before, limit)| {
             Box::pin(async move {
-                tx.overwrite_deleted(true)?;
                 let values = values![user, before, limit];
-                let removed = tx.execute(DELETE_OLD_TASKS, values).await;
-                tx.overwrite_deleted(false)?;
-                removed
+                tx.execute(DELETE_OLD_TASKS, values).await
             })
-        })
+        });
+        removed.await
     }
 
-    fn wipe_deleted(&self) -> Answer<'_, WipeOutcome> {
-        Box::pin(async move {
-            while self.delete_expired_puts().await? > 0 {}
-            match &self.engine {
-                Engine::Sqlite(sqlite) => sqlite.compact().await,
-                Engine::Postgres(_) => {
-                    while self.remove_old_leases().await? > 0 {}
-                    Ok(WipeOutcome::LeftToServer)
-                }
-            }
-        })
-    }
-}
-
-impl Store {
-    fn remove_old_leases(&self) -> Answer<'_, u64> {
-        self.engine.write_twice((), |tx, ()| {
-            Box::pin(async move {
-                let limit = values![REMOVED_AT_ONCE];
-                let leases = tx.execute(DELETE_OLD_LEASES, limit).await?;
-                Ok(leases + tx.execute(DELETE_OLD_TICKETS, limit).await?)
+    /// Erases the bytes of deleted rows. It takes as long as the database is large, and turns wait meanwhile.
+    pub async fn wipe_deleted(&self) -> Result<WipeOutcome, StoreError> {
+        while self.delete_expired_puts().await? > 0 {}
+        if let Engine::Sqlite(sqlite) = &self.engine {
+            return sqlite.compact().await;
+        }
+        let remove_old_leases = || {
+            self.engine.write_twice((), |tx, ()| {
+                Box::pin(async move {
+                    let limit = values![REMOVED_AT_ONCE];
+                    let leases = tx.execute(DELETE_OLD_LEASES, limit).await?;
+                    Ok(leases + tx.execute(DELETE_OLD_TICKETS, limit).await?)
+                })
             })
-        })
+        };
+        while remove_old_leases().await? > 0 {}
+        Ok(WipeOutcome::LeftToServer)
     }
 }
 
@@ -123,21 +122,18 @@ async fn hide(
     });
     match found.await? {
         Some((true, _, _)) => Ok(true),
-        // An earlier try may have hidden it.
+        // An earlier attempt may have hidden it.
         Some((_, true, _)) => Ok(tx.is_repeated()),
-        Some((_, _, false)) => Err(StoreError::Lost {
-            id: session.clone(),
+        Some((_, _, false)) => {
+            let id = session.clone();
+            Err(StoreError::Lost { id }.into())
         }
-        .into()),
         _ => Ok(false),
     }
 }
 
 async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure> {
-    let user: Option<Text> = tx
-        .query_opt(HIDDEN_USER, values![session], |row| row.get(0))
-        .await?;
-    let Some(user) = user else {
+    let Some(user) = tx.value::<Text>(HIDDEN_USER, values![session]).await? else {
         return Ok(true);
     };
     let limit = if tx.is_sqlite() {
@@ -191,13 +187,11 @@ async fn remove_turns(
     session: &str,
     limit: usize,
 ) -> Result<bool, Failure> {
-    let context: Option<Text> = tx
-        .query_opt(CONTEXTS, values![session, user, limit], |row| row.get(0))
-        .await?;
+    let context: Option<Text> = tx.value(CONTEXTS, values![session, user, limit]).await?;
     let removed = match context {
         Some(context) => {
-            tx.execute(DELETE_TASKS, values![user, context, limit])
-                .await?
+            let values = values![user, context, limit];
+            tx.execute(DELETE_TASKS, values).await?
         }
         None => tx.execute(DELETE_TURNS, values![session, limit]).await?,
     };
@@ -227,12 +221,6 @@ const HIDE: Sql = sql!(
             $3::bigint IS NULL OR EXISTS (SELECT FROM held)"#
 );
 
-const EXPIRED: Sql = sql!(
-    r#"SELECT id FROM sessions WHERE "user" = $1 AND updated < $2
-        AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.session = sessions.id AND turns.finished = 0)
-      ORDER BY updated, id DESC LIMIT $3 OFFSET $4"#
-);
-
 /// `= ANY (ARRAY(…))` makes PostgreSQL look the rows up by their keys.
 macro_rules! in_rows {
     ($select:literal) => {
@@ -244,23 +232,43 @@ macro_rules! in_rows {
     };
 }
 
-const DELETE_OLD_TASKS: Sql = sql!(concat!(
-    "DELETE FROM tasks WHERE id",
-    in_rows!(
-        r#"SELECT id FROM tasks WHERE "user" = $1 AND updated < $2 AND running = 0
+statements! {
+    EXPIRED: r#"SELECT id FROM sessions WHERE "user" = $1 AND updated < $2
+        AND NOT EXISTS (SELECT 1 FROM turns WHERE turns.session = sessions.id AND turns.finished = 0)
+      ORDER BY updated, id DESC LIMIT $3 OFFSET $4"#;
+
+    DELETE_OLD_TASKS: concat!(
+        "DELETE FROM tasks WHERE id",
+        in_rows!(
+            r#"SELECT id FROM tasks WHERE "user" = $1 AND updated < $2 AND running = 0
               AND NOT EXISTS (SELECT 1 FROM approvals WHERE approvals."user" = $1
                                  AND approvals.turn = tasks.id AND approvals.pattern IS NULL)
             ORDER BY updated, id LIMIT $3"#
-    )
-));
+        )
+    );
 
-/// A collection that is visible in one session alone, its user, and a document in it.
-const COLLECTION_OF_SESSION: Sql = sql!(
-    r#"SELECT id, "user",
+    /// A collection that is visible in one session alone, its user, and a document in it.
+    COLLECTION_OF_SESSION: r#"SELECT id, "user",
             (SELECT min(id) FROM library_documents WHERE collection = library_collections.id)
-       FROM library_collections WHERE session = $1 AND session <> '' LIMIT 1"#
-);
-const DELETE_COLLECTION: Sql = sql!("DELETE FROM library_collections WHERE id = $1");
+       FROM library_collections WHERE session = $1 AND session <> '' LIMIT 1"#;
+
+    DELETE_COLLECTION: "DELETE FROM library_collections WHERE id = $1";
+
+    /// The contexts of the tasks that the first turns belong to.
+    CONTEXTS: r#"SELECT DISTINCT tasks.context
+       FROM (SELECT turn FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $3) AS first
+       JOIN tasks ON tasks.id = first.turn WHERE tasks."user" = $2"#;
+
+    DELETE_TASKS: concat!(
+        "DELETE FROM tasks WHERE id",
+        in_rows!(r#"SELECT id FROM tasks WHERE "user" = $1 AND context = $2 LIMIT $3"#)
+    );
+
+    DELETE_TURNS: "DELETE FROM turns WHERE session = $1 AND ordinal <= (SELECT max(ordinal) FROM
+        (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)";
+
+    DELETE_SESSION: "DELETE FROM sessions WHERE id = $1";
+}
 
 const DELETE_FEW: [Sql; 3] = [
     sql!("DELETE FROM approvals WHERE session = $1"),
@@ -283,49 +291,28 @@ const DELETE_MANY: [Sql; 3] = [
     ),
 ];
 
-/// The contexts of the tasks that the first turns belong to.
-const CONTEXTS: Sql = sql!(
-    r#"SELECT DISTINCT tasks.context
-       FROM (SELECT turn FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $3) AS first
-       JOIN tasks ON tasks.id = first.turn WHERE tasks."user" = $2"#
-);
-const DELETE_TASKS: Sql = sql!(concat!(
-    "DELETE FROM tasks WHERE id",
-    in_rows!(r#"SELECT id FROM tasks WHERE "user" = $1 AND context = $2 LIMIT $3"#)
-));
-const DELETE_TURNS: Sql = sql!(
-    "DELETE FROM turns WHERE session = $1 AND ordinal <= (SELECT max(ordinal) FROM
-        (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)"
-);
-
-const DELETE_SESSION: Sql = sql!("DELETE FROM sessions WHERE id = $1");
-
 // SQLite has no leases: the following are PostgreSQL's.
-const DELETE_TICKETS: Sql = sql!(
-    sqlite: "",
-    postgres: "DELETE FROM hold_line WHERE session = $1 AND until <= clock_timestamp()"
-);
+const DELETE_TICKETS: Sql =
+    Sql::only_postgres("DELETE FROM hold_line WHERE session = $1 AND until <= clock_timestamp()");
 /// The caller has this lease. Its fence is not used again: a sequence counts them.
-const DELETE_LEASE: Sql = sql!(sqlite: "", postgres: "DELETE FROM holds WHERE session = $1");
+const DELETE_LEASE: Sql = Sql::only_postgres("DELETE FROM holds WHERE session = $1");
 
 /// Expired leases of sessions that do not exist, and old tickets. Rare enough to scan the table.
-const DELETE_OLD_LEASES: Sql = sql!(
-    sqlite: "",
-    postgres: "DELETE FROM holds WHERE until <= clock_timestamp() AND session = ANY (ARRAY(
+const DELETE_OLD_LEASES: Sql = Sql::only_postgres(
+    "DELETE FROM holds WHERE until <= clock_timestamp() AND session = ANY (ARRAY(
         SELECT session FROM holds WHERE until <= clock_timestamp()
-           AND NOT EXISTS (SELECT FROM sessions WHERE sessions.id = holds.session) LIMIT $1))"
+           AND NOT EXISTS (SELECT FROM sessions WHERE sessions.id = holds.session) LIMIT $1))",
 );
-const DELETE_OLD_TICKETS: Sql = sql!(
-    sqlite: "",
-    postgres: "DELETE FROM hold_line WHERE ticket = ANY (ARRAY(
+const DELETE_OLD_TICKETS: Sql = Sql::only_postgres(
+    "DELETE FROM hold_line WHERE ticket = ANY (ARRAY(
         SELECT ticket FROM hold_line WHERE until <= clock_timestamp() - interval '1 day' LIMIT $1))"
 );
 
 #[cfg(test)]
 mod tests {
-    use super::super::{export, import};
+    use super::super::{IDS, RECORD, ROWS, import};
     use super::*;
-    use crate::engine::plans::{ManyRows, sqlite_plan};
+    use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
     use crate::log::statements::RARE_APPENDS;
 
     /// What else belongs to sessions.
@@ -340,49 +327,33 @@ mod tests {
         SELECT n % 2000 + 1, n, 'trusted', '', '', 0, 0 FROM generate_series(0, 7999) AS n;
         ANALYZE watermarks, forgotten_turns, recollections, library_collections, library_documents"#;
 
-    const ALL: [Sql; 16] = [
-        export::IDS,
-        export::RECORD,
-        export::ROWS,
-        import::SHOW,
-        import::SHOW_APPROVALS,
-        import::DELETE_GRANTS,
-        HIDDEN_USER,
-        HIDE,
-        EXPIRED,
-        DELETE_OLD_TASKS,
-        COLLECTION_OF_SESSION,
-        DELETE_COLLECTION,
-        CONTEXTS,
-        DELETE_TASKS,
-        DELETE_TURNS,
-        DELETE_SESSION,
-    ];
+    const OTHERS: [Sql; 5] = [IDS, RECORD, ROWS, HIDDEN_USER, HIDE];
 
     /// A page that was read already is sorted, not a table.
     fn may_sort(statement: Sql) -> bool {
-        [CONTEXTS.postgres, export::ROWS.postgres].contains(&statement.postgres)
+        [CONTEXTS.postgres, ROWS.postgres].contains(&statement.postgres)
     }
 
     #[tokio::test]
     async fn no_statement_of_the_archive_scans_a_table() {
         let postgres = ManyRows::open(MORE).await;
-        let statements = || ALL.into_iter().chain(DELETE_FEW).chain(DELETE_MANY);
+        let tables = || import::ALL.iter().chain(ALL).copied();
+        let sessions = || OTHERS.into_iter().chain(tables());
+        let statements = || sessions().chain(DELETE_FEW).chain(DELETE_MANY);
         let leases = [DELETE_TICKETS, DELETE_LEASE];
-        let appends = RARE_APPENDS;
-        for statement in statements().chain(leases).chain([appends[0]]) {
+        for statement in statements().chain(leases).chain([RARE_APPENDS[0]]) {
             let plan = postgres.plan(statement).await;
             let sorts = plan.contains("Sort") && !may_sort(statement);
             assert!(!plan.contains("Seq Scan") && !sorts, "{plan}");
         }
         for statement in statements() {
-            // The rows of a subquery that a limit bounds, and single rows.
-            let plan = sqlite_plan(statement);
-            let plan = plan
-                .replace("SCAN first", "")
-                .replace("SCAN CONSTANT ROW", "");
-            let sorts = plan.contains("TEMP B-TREE") && !may_sort(statement);
-            assert!(!plan.contains("SCAN") && !sorts, "{plan}");
+            if may_sort(statement) {
+                let plan = sqlite_plan(statement).replace("SCAN first", "");
+                assert!(!plan.contains("SCAN"), "{plan}");
+            } else {
+                // The rows of a subquery that a limit bounds.
+                assert_sqlite_uses_keys(statement, &["first"]);
+            }
         }
         let plan = sqlite_plan(EXPIRED);
         let index = "SEARCH sessions USING COVERING INDEX sessions_by_use (user=? AND updated<?)";

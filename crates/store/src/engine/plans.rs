@@ -11,6 +11,17 @@ pub(crate) fn sqlite_plan(statement: Sql) -> String {
     format!("{plan}\nof {}", statement.sqlite.replace("SCAN", "scan"))
 }
 
+/// Fails if SQLite scans a table or sorts for a statement. `may_scan` names results of subqueries.
+pub(crate) fn assert_sqlite_uses_keys(statement: Sql, may_scan: &[&str]) {
+    let plan = sqlite_plan(statement);
+    let named = may_scan.iter().chain(&["CONSTANT ROW", "json_each"]);
+    let rest = named.fold(plan.clone(), |rest, name| {
+        rest.replace(&format!("SCAN {name}"), "")
+    });
+    let scans_or_sorts = rest.contains("SCAN") || rest.contains("TEMP B-TREE");
+    assert!(!scans_or_sorts, "{plan}");
+}
+
 /// The operations of SQLite's program for a statement, each with its first and third parameter.
 pub(crate) fn sqlite_program(statement: Sql) -> Vec<(String, i64, i64)> {
     let folder = tempfile::tempdir().unwrap();
@@ -40,6 +51,13 @@ impl ManyRows {
     /// A database with nothing but the rows of these statements.
     pub(crate) async fn only(statements: &str) -> Self {
         Self(rows(statements).await)
+    }
+
+    /// Fails if PostgreSQL scans a table or sorts for a statement.
+    pub(crate) async fn assert_uses_keys(&self, statement: Sql) {
+        let plan = self.plan(statement).await;
+        let scans_or_sorts = plan.contains("Seq Scan") || plan.contains("Sort");
+        assert!(!scans_or_sorts, "{plan}");
     }
 
     /// The plan of a statement whatever its values are, and the statement.

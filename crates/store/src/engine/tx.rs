@@ -1,7 +1,7 @@
 //! A connection to either database while one piece of work runs.
 
 use super::failure::Failure;
-use super::row::Row;
+use super::row::{Column, Row};
 use super::sql::Sql;
 use super::value::{ToValue as _, Value};
 use deadpool_postgres::{Object, Transaction};
@@ -174,6 +174,30 @@ impl<'a> Tx<'a> {
         let rows = postgres.query(sql, &parameters(values)).await?;
         let row = rows.first();
         row.map(|row| read(Row::Postgres(row))).transpose()
+    }
+
+    /// Reads the first column of the first row, if there is one.
+    pub(crate) async fn value<T: for<'r> Column<'r>>(
+        &mut self,
+        sql: Sql,
+        values: &[Value<'_>],
+    ) -> Result<Option<T>, Failure> {
+        self.query_opt(sql, values, |row| row.get(0)).await
+    }
+
+    /// Reads the first column of all rows.
+    pub(crate) async fn column<T: for<'r> Column<'r>>(
+        &mut self,
+        sql: Sql,
+        values: &[Value<'_>],
+    ) -> Result<Vec<T>, Failure> {
+        self.query(sql, values, |row| row.get(0)).await
+    }
+
+    /// Returns whether a statement has a row.
+    pub(crate) async fn exists(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<bool, Failure> {
+        let row = self.query_opt(sql, values, |_| Ok(())).await?;
+        Ok(row.is_some())
     }
 
     /// Runs a statement that has no result; gives how many rows it touched.

@@ -1,36 +1,33 @@
 //! Appending to a log, with what follows from the events on other tables.
 //!
-//! SQLite writes row by row inside the writer's transaction. PostgreSQL gets one statement, which writes only under the guard
-//! and only at the end that the batch was made for, and answers what it found. When the answer is lost the same rows
-//! are sent again, and their hashes tell whether they are there already.
+//! SQLite writes row by row in the writer's transaction. PostgreSQL gets one statement, which writes only under the guard and
+//! only at the end that the batch was made for, and returns what it found. If the reply is lost the same rows are sent
+//! again, and their hashes tell whether they were stored already.
 
 use super::apply::apply;
-use super::batch::{End, Rows, bodies_of, events_of, target_of};
-use super::statements::{
-    APPEND_FREE, APPEND_HIDDEN, APPEND_LEASED, Append, INSERT_EVENT, IS_VISIBLE, LOG_END,
-    PREVIOUS_HASH, REQUESTS,
-};
+use super::batch::{End, Rows, session_of};
+use super::statements::*;
 use crate::archive::{HIDDEN_USER, LogRow};
+use crate::chain::Chain;
 use crate::engine::{Failure, Row, Tx, Value, values};
 use crate::projection::without_arguments;
-use crate::stored::damaged;
-use lango_core::{Batch, SessionId, StoreError};
+use crate::stored::{damaged, not_found};
+use lango_core::{Batch, Event, SessionId, StoreError};
 
-/// How often a batch is sent because the log did not end as remembered, or another append was faster.
+/// Attempts to append while the log does not end as remembered, or another append is faster.
 const ATTEMPTS: usize = 4;
 
-/// Who may append.
 #[derive(Debug, Clone)]
 pub(super) enum Guard {
     /// The owner of the lease with this fence.
     Lease(i64),
-    /// Anybody while no other replica than this one has a lease.
+    /// Any caller while no other replica has the lease.
     Free { replica: String },
     /// The import that a hidden session belongs to.
     Hidden,
 }
 
-/// Whoever appends to a file has locked the session beside it.
+/// The guard in SQLite, where the caller has locked the session.
 impl Default for Guard {
     fn default() -> Self {
         Self::Free {
@@ -39,37 +36,40 @@ impl Default for Guard {
     }
 }
 
-/// A batch that is to be appended.
 pub(super) struct NewEvents {
     pub events: Batch,
     pub guard: Guard,
-    /// Where the log is remembered to end.
+    /// The remembered end of the log.
     pub known: Option<End>,
 }
 
-/// Appends events; gives the end of the log then.
+/// Appends events; returns the new end of the log.
 pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Option<End>, Failure> {
-    let Some((session, _)) = target_of(&new.events)? else {
+    let Some(session) = session_of(&new.events)? else {
         return Ok(None);
     };
-    let bodies = bodies_of(&new.events)?;
+    let body = |event: &Event| {
+        serde_json::to_string(&event.body).map_err(|error| {
+            Failure::other(format!("event {} cannot be written: {error}", event.seq))
+        })
+    };
+    let bodies: Vec<String> = new.events.iter().map(body).collect::<Result<_, _>>()?;
     let mut rows = Rows::of(session, &new.events, bodies.iter().map(String::as_str))?;
     complete_grants(tx, &mut rows).await?;
     let end = if tx.is_sqlite() {
         let end = sqlite_end(tx, session, &new.guard).await?;
-        if rows.events.first().map(|event| event.seq.unsigned_abs()) != Some(end.seq + 1) {
+        if rows.first_seq.unsigned_abs() != end.seq + 1 {
             return Err(conflict(session).into());
         }
-        let hashes = rows.hashes_after(&end.hash);
-        write(tx, &rows, hashes.iter().map(|hash| &hash[..])).await?
+        write(tx, &rows, &rows.hashes_after(&end.hash)).await?
     } else {
         send(tx, &rows, new).await?
     };
     Ok(Some(end))
 }
 
-/// Adds rows to the log of a hidden session, as they were stored elsewhere.
-pub(crate) async fn take_over(tx: &mut Tx<'_>, rows: &[LogRow]) -> Result<(), Failure> {
+/// Adds exported rows to the log of a hidden session.
+pub(crate) async fn import(tx: &mut Tx<'_>, rows: &[LogRow]) -> Result<(), Failure> {
     let Some(first) = rows.first() else {
         return Ok(());
     };
@@ -77,18 +77,19 @@ pub(crate) async fn take_over(tx: &mut Tx<'_>, rows: &[LogRow]) -> Result<(), Fa
     let end = if tx.is_sqlite() {
         sqlite_end(tx, session, &Guard::Hidden).await?
     } else {
-        let hash = previous_hash(tx, session, first.seq).await?;
-        let seq = first.seq.saturating_sub(1);
-        End { seq, hash }
+        End {
+            seq: first.seq.saturating_sub(1),
+            hash: previous_hash(tx, session, first.seq).await?,
+        }
     };
-    let events = events_of(rows, &end)?;
-    let bodies = rows.iter().map(|row| &*row.body);
-    let mut new = Rows::of(session, &events, bodies)?;
+    let mut chain = Chain::at(session, end.seq, end.hash.clone());
+    let events = rows.iter().map(|row| Ok(row.event(chain.take(row)?)));
+    let events: Vec<Event> = events.collect::<Result<_, StoreError>>()?;
+    let mut new = Rows::of(session, &events, rows.iter().map(|row| &*row.body))?;
     complete_grants(tx, &mut new).await?;
     let hashes: Vec<&[u8]> = rows.iter().map(|row| &row.hash[..]).collect();
     if tx.is_sqlite() {
-        write(tx, &new, hashes.into_iter()).await?;
-        return Ok(());
+        return write(tx, &new, &hashes).await.map(drop);
     }
     let found = send_once(tx, &new, &end.hash, &hashes, &Guard::Hidden).await?;
     if found.is_stored(tx, &hashes) {
@@ -97,32 +98,35 @@ pub(crate) async fn take_over(tx: &mut Tx<'_>, rows: &[LogRow]) -> Result<(), Fa
     Err(not_found(session).into())
 }
 
-/// The end of a log that takes events.
+/// Returns the end of a log to which the guard lets the caller append.
 async fn sqlite_end(tx: &mut Tx<'_>, session: &SessionId, guard: &Guard) -> Result<End, Failure> {
     let check = match guard {
         Guard::Hidden => HIDDEN_USER,
         _ => IS_VISIBLE,
     };
-    let exists = tx.query_opt(check, values![session], |_| Ok(())).await?;
-    exists.ok_or_else(|| not_found(session))?;
-    let end = tx.query_opt(LOG_END, values![session], end_of).await?;
-    Ok(end.unwrap_or_default())
+    if !tx.exists(check, values![session]).await? {
+        return Err(not_found(session).into());
+    }
+    log_end(tx, session).await
 }
 
-pub(super) fn end_of(row: Row<'_>) -> Result<End, Failure> {
-    Ok(End {
-        seq: row.get(0)?,
-        hash: row.get(1)?,
-    })
+/// Returns the end of a log, which is the default one if the log is empty.
+pub(crate) async fn log_end(tx: &mut Tx<'_>, session: &SessionId) -> Result<End, Failure> {
+    let values = values![session];
+    let end = tx.query_opt(LOG_END, values, |row| {
+        let (seq, hash) = (row.get(0)?, row.get(1)?);
+        Ok(End { seq, hash })
+    });
+    Ok(end.await?.unwrap_or_default())
 }
 
-async fn write<'h>(
+async fn write<H: AsRef<[u8]> + Sync>(
     tx: &mut Tx<'_>,
     rows: &Rows<'_>,
-    hashes: impl Iterator<Item = &'h [u8]> + Send,
+    hashes: &[H],
 ) -> Result<End, Failure> {
-    let mut last = None;
     for (event, hash) in rows.events.iter().zip(hashes) {
+        let hash = hash.as_ref();
         let values = values![
             event.session,
             event.seq,
@@ -131,16 +135,15 @@ async fn write<'h>(
             event.time,
             event.body,
             event.author,
-            hash
+            hash,
         ];
         tx.execute(INSERT_EVENT, values).await?;
-        last = Some(hash);
     }
     apply(tx, rows.session, &rows.changes).await?;
-    Ok(rows.end(last))
+    Ok(rows.end(hashes.last().map(AsRef::as_ref)))
 }
 
-/// Completes what an answer for later calls leaves of the request that it answers.
+/// Adds to grants the requests that they answer.
 async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<(), Failure> {
     let granted = &mut rows.changes.granted;
     if granted.is_empty() {
@@ -152,19 +155,18 @@ async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<(), Fai
         Ok((row.get::<String>(0)?, row.get::<String>(1)?))
     });
     for (id, request) in requests.await? {
-        let request = serde_json::from_str(&request);
-        let request = request.map_err(|error| damaged(rows.session, 0, &error))?;
         if let Some(row) = granted.iter_mut().find(|row| row.id.0 == id) {
-            row.request = without_arguments(request)?;
+            let request = without_arguments(&request);
+            row.request = request.map_err(|error| damaged(rows.session, 0, &error))?;
         }
     }
     Ok(())
 }
 
-/// Sends the statement until it was carried out, or is refused.
+/// Sends the statement until the batch is stored or refused.
 async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<End, Failure> {
     let first_seq = rows.first_seq.unsigned_abs();
-    // After a lost answer the log may end with these very events.
+    // After a lost reply the log may end with these events.
     let mut known = new.known.as_ref().filter(|_| !tx.is_repeated());
     for _ in 0..ATTEMPTS {
         let previous = match known.take() {
@@ -177,9 +179,9 @@ async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<End, 
             Ok(found) if found.is_stored(tx, &hashes) => {
                 return Ok(rows.end(hashes.last().copied()));
             }
-            // If nothing refuses it, the log ended otherwise than remembered.
+            // Otherwise the log did not end as remembered.
             Ok(found) => found.refusal(rows.session, first_seq)?,
-            // Another append was faster, between the look at the end and the writing.
+            // Another append was faster.
             Err(failure) if failure.broken_rule() == Some("events_pkey") => {}
             Err(failure) => return Err(failure),
         }
@@ -187,13 +189,10 @@ async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<End, 
     Err(conflict(rows.session).into())
 }
 
-/// The hash of the event before this one; empty if there is none.
+/// Returns the hash of the event before this one; an empty one if there is none.
 async fn previous_hash(tx: &mut Tx<'_>, session: &SessionId, seq: u64) -> Result<Vec<u8>, Failure> {
     let before = seq.saturating_sub(1);
-    let values = values![session, before];
-    let hash = tx
-        .query_opt(PREVIOUS_HASH, values, |row| row.get(0))
-        .await?;
+    let hash = tx.value(PREVIOUS_HASH, values![session, before]).await?;
     Ok(hash.unwrap_or_default())
 }
 
@@ -235,13 +234,13 @@ async fn send_once(
     found.ok_or_else(|| Failure::other("an append was not answered"))
 }
 
-/// What an append met in PostgreSQL.
+/// The result of PostgreSQL's append.
 struct Found {
     has_session: bool,
     is_allowed: bool,
     last_seq: u64,
     written: usize,
-    /// The hash of the event that stands where the last one of the batch belongs.
+    /// The hash of the event with the `seq` of the batch's last one.
     hash: Option<Vec<u8>>,
 }
 
@@ -256,13 +255,13 @@ impl Found {
         })
     }
 
-    /// Whether the batch is there now: it was written, or an earlier try was carried out and its answer was lost.
+    /// Returns whether the batch is stored: by this attempt, or by an earlier one whose reply was lost.
     fn is_stored(&self, tx: &Tx<'_>, hashes: &[&[u8]]) -> bool {
         let is_there = self.hash.as_deref() == hashes.last().copied();
         self.written == hashes.len() || tx.is_repeated() && self.hash.is_some() && is_there
     }
 
-    /// Why nothing was written; nothing if the end only was another than remembered.
+    /// Fails with the reason why nothing was written, unless the log only did not end as remembered.
     fn refusal(&self, session: &SessionId, first_seq: u64) -> Result<(), StoreError> {
         if !self.has_session {
             Err(not_found(session))
@@ -279,13 +278,6 @@ impl Found {
 }
 
 fn conflict(session: &SessionId) -> StoreError {
-    StoreError::Conflict {
-        id: session.clone(),
-    }
-}
-
-pub(super) fn not_found(session: &SessionId) -> StoreError {
-    StoreError::NotFound {
-        id: session.clone(),
-    }
+    let id = session.clone();
+    StoreError::Conflict { id }
 }

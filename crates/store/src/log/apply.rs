@@ -1,42 +1,11 @@
 //! Row changes in SQLite, statement by statement. PostgreSQL has them in the statement that appends.
 
-use super::statements::{
-    CONTINUE_TURN, DELETE_APPROVAL, END_REMOTE_TASK, GRANT, INSERT_APPROVAL, INSERT_REFERENCE,
-    INSERT_TURN, SET_REMOTE_THREAD, UPDATE_SESSION, USE_PUT,
-};
-use crate::engine::{Failure, Tx, values};
+use crate::engine::{Failure, Tx, statements, values};
 use crate::projection::RowChanges;
 use lango_core::{SessionId, Text};
 
-/// Writes what follows from a batch that was just stored.
+/// Writes the changes of a batch that was just stored.
 pub(super) async fn apply(
-    tx: &mut Tx<'_>,
-    session: &SessionId,
-    changes: &RowChanges<'_>,
-) -> Result<(), Failure> {
-    apply_turns(tx, session, changes).await?;
-    apply_approvals(tx, session, changes).await?;
-    for row in &changes.threads {
-        let values = values![session, row.agent, row.context, row.task];
-        tx.execute(SET_REMOTE_THREAD, values).await?;
-    }
-    for agent in &changes.ended_threads {
-        tx.execute(END_REMOTE_TASK, values![session, agent]).await?;
-    }
-    for digest in &changes.attachments {
-        let values = values![session, digest];
-        let user: Option<Text> = tx
-            .query_opt(INSERT_REFERENCE, values, |row| row.get(0))
-            .await?;
-        // The first event of a session that refers to bytes uses up their oldest put.
-        if let Some(user) = user {
-            tx.execute(USE_PUT, values![user, digest]).await?;
-        }
-    }
-    Ok(())
-}
-
-async fn apply_turns(
     tx: &mut Tx<'_>,
     session: &SessionId,
     changes: &RowChanges<'_>,
@@ -55,26 +24,15 @@ async fn apply_turns(
             row.answer,
             row.finished
         ];
-        let ordinal: Option<i64> = tx.query_opt(INSERT_TURN, values, |row| row.get(0)).await?;
-        is_first |= ordinal == Some(0);
+        is_first |= tx.value::<i64>(INSERT_TURN, values).await? == Some(0);
     }
     let change = &changes.session;
-    let title = change.title.filter(|_| is_first);
-    let updated = change
-        .last_finished
-        .or(change.first_asked.filter(|_| is_first));
-    if updated.is_some() {
-        tx.execute(UPDATE_SESSION, values![session, updated, title])
-            .await?;
+    let first_asked = change.first_asked.filter(|_| is_first);
+    if let Some(updated) = change.last_finished.or(first_asked) {
+        let title = change.title.filter(|_| is_first);
+        let values = values![session, updated, title];
+        tx.execute(UPDATE_SESSION, values).await?;
     }
-    Ok(())
-}
-
-async fn apply_approvals(
-    tx: &mut Tx<'_>,
-    session: &SessionId,
-    changes: &RowChanges<'_>,
-) -> Result<(), Failure> {
     for row in &changes.requested {
         let values = values![
             session,
@@ -101,5 +59,56 @@ async fn apply_approvals(
     for id in &changes.answered {
         tx.execute(DELETE_APPROVAL, values![session, id]).await?;
     }
+    for row in &changes.threads {
+        let values = values![session, row.agent, row.context, row.task];
+        tx.execute(SET_REMOTE_THREAD, values).await?;
+    }
+    for agent in &changes.ended_threads {
+        tx.execute(END_REMOTE_TASK, values![session, agent]).await?;
+    }
+    for digest in &changes.attachments {
+        let user: Option<Text> = tx.value(INSERT_REFERENCE, values![session, digest]).await?;
+        // The first event of a session that refers to bytes uses up their oldest put.
+        if let Some(user) = user {
+            tx.execute(USE_PUT, values![user, digest]).await?;
+        }
+    }
     Ok(())
+}
+
+statements! {
+    /// Changes the last turn, if it has this id.
+    CONTINUE_TURN: "UPDATE turns SET delegation_seq = coalesce($3, delegation_seq),
+            answer_seq = CASE $5 WHEN 1 THEN $4 ELSE answer_seq END, finished = max($5, finished)
+      WHERE session = $1 AND turn = $2 AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = $1)";
+
+    /// Returns the ordinal of the new turn.
+    INSERT_TURN: "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
+     VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE session = $1), $2, $3, $3, $4, $5, $6)
+     RETURNING ordinal";
+
+    UPDATE_SESSION: "UPDATE sessions SET updated = $2, title = coalesce($3, title) WHERE id = $1";
+
+    INSERT_APPROVAL: r#"INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
+     SELECT $1, $2, "user", $3, $4, $5, $6, $7 FROM sessions WHERE id = $1"#;
+
+    GRANT: "UPDATE approvals SET time = $3, pattern = $4, folder = $5, request = $6 WHERE session = $1 AND id = $2";
+
+    DELETE_APPROVAL: "DELETE FROM approvals WHERE session = $1 AND id = $2";
+
+    SET_REMOTE_THREAD: "INSERT INTO remote_threads (session, agent, context, task) VALUES ($1, $2, $3, $4)
+     ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task";
+
+    /// Ends the task of a conversation that goes on.
+    END_REMOTE_TASK: "UPDATE remote_threads SET task = NULL WHERE session = $1 AND agent = $2";
+
+    /// Refers to bytes from a session, hidden or not; returns its user if it did not before.
+    INSERT_REFERENCE: "INSERT INTO attachment_references (session, digest, \"user\")
+     SELECT id, $2, CASE substr(\"user\", 1, 1) WHEN char(1) THEN substr(\"user\", 2) ELSE \"user\" END
+       FROM sessions WHERE id = $1
+         ON CONFLICT DO NOTHING RETURNING \"user\"";
+
+    /// Uses up the oldest put of bytes.
+    USE_PUT: r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time =
+        (SELECT min(time) FROM attachment_puts WHERE "user" = $1 AND digest = $2)"#;
 }

@@ -1,10 +1,12 @@
-//! A batch of events as the rows that it becomes.
+//! A batch of events as the rows that it becomes, and the ends of logs.
 
-use crate::archive::LogRow;
-use crate::chain::{Chain, StoredEvent};
+use crate::chain::StoredEvent;
 use crate::engine::{Failure, stored};
 use crate::projection::RowChanges;
+use crate::stored::failed;
 use lango_core::{Event, SessionId, StoreError};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The end of a log: the last `seq`, and its hash.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,7 +15,33 @@ pub(crate) struct End {
     pub hash: Vec<u8>,
 }
 
-/// The rows of a batch, but for their hashes.
+/// Number of sessions whose ends are cached.
+const CACHED_ENDS: usize = 4096;
+
+/// The ends of logs that this replica knows, which saves appends to PostgreSQL a query.
+#[derive(Debug, Default)]
+pub(crate) struct Ends(Mutex<HashMap<SessionId, End>>);
+
+impl Ends {
+    pub(super) fn remember(&self, session: &SessionId, end: End) {
+        let mut ends = self.ends();
+        if ends.len() >= CACHED_ENDS {
+            ends.clear();
+        }
+        ends.insert(session.clone(), end);
+    }
+
+    /// Takes the end of a log that is about to change.
+    pub(super) fn take(&self, session: &SessionId) -> Option<End> {
+        self.ends().remove(session)
+    }
+
+    fn ends(&self) -> MutexGuard<'_, HashMap<SessionId, End>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The rows of a batch that is not empty, without their hashes.
 pub(super) struct Rows<'a> {
     pub session: &'a SessionId,
     pub first_seq: i64,
@@ -21,18 +49,8 @@ pub(super) struct Rows<'a> {
     pub changes: RowChanges<'a>,
 }
 
-/// The JSON of the events of a batch.
-pub(super) fn bodies_of(events: &[Event]) -> Result<Vec<String>, Failure> {
-    let body = |event: &Event| {
-        serde_json::to_string(&event.body).map_err(|error| {
-            Failure::other(format!("event {} cannot be written: {error}", event.seq))
-        })
-    };
-    events.iter().map(body).collect()
-}
-
 impl<'a> Rows<'a> {
-    /// The rows of events with these bodies, all of one session.
+    /// Makes rows of events of one session and their JSON.
     pub(super) fn of(
         session: &'a SessionId,
         events: &'a [Event],
@@ -49,19 +67,17 @@ impl<'a> Rows<'a> {
                 body,
             })
         };
+        let rows = events.iter().zip(bodies).map(row);
+        let rows: Vec<_> = rows.collect::<Result<_, Failure>>()?;
         Ok(Self {
             session,
-            first_seq: stored(events.first().map_or(0, |event| event.seq))?,
-            events: events
-                .iter()
-                .zip(bodies)
-                .map(row)
-                .collect::<Result<_, Failure>>()?,
+            first_seq: rows.first().map_or(0, |row| row.seq),
+            events: rows,
             changes: RowChanges::of(events)?,
         })
     }
 
-    /// Their hashes, behind a row with this one.
+    /// Computes their hashes after a row with this one.
     pub(super) fn hashes_after(&self, previous: &[u8]) -> Vec<[u8; 32]> {
         let mut hashes: Vec<[u8; 32]> = Vec::with_capacity(self.events.len());
         for event in &self.events {
@@ -71,53 +87,35 @@ impl<'a> Rows<'a> {
         hashes
     }
 
-    /// The end of the log once they are stored.
+    /// Returns the end of the log once they are stored.
     pub(super) fn end(&self, last_hash: Option<&[u8]>) -> End {
+        let seq = self.events.last().map_or(0, |event| event.seq);
         End {
-            seq: self
-                .events
-                .last()
-                .map_or(0, |event| event.seq.unsigned_abs()),
+            seq: seq.unsigned_abs(),
             hash: last_hash.unwrap_or_default().to_vec(),
         }
     }
 }
 
-/// The events of rows that come from elsewhere, each of them checked to follow the one before.
-pub(super) fn events_of(rows: &[LogRow], end: &End) -> Result<Vec<Event>, StoreError> {
-    let Some(first) = rows.first() else {
-        return Ok(Vec::new());
-    };
-    let mut chain = Chain::at(&first.session, end.seq, end.hash.clone());
-    let events = rows.iter().map(|row| Ok(row.event(chain.take(row)?)));
-    events.collect()
-}
-
-/// The session and the first `seq` of a batch, once it is known to be of one session and without a gap.
-///
-/// An empty batch is none: there is nothing to store.
-pub(super) fn target_of(events: &[Event]) -> Result<Option<(&SessionId, u64)>, StoreError> {
-    let Some(first) = events.first() else {
+/// Returns the session of a batch, or nothing if the batch is empty. Fails if it is of several sessions or has a gap.
+pub(super) fn session_of(events: &[Event]) -> Result<Option<&SessionId>, StoreError> {
+    let Some(Event { session, seq, .. }) = events.first() else {
         return Ok(None);
     };
     for (index, event) in events.iter().enumerate() {
-        let expected = first.seq.saturating_add(index as u64);
-        if event.session != first.session {
-            return Err(refused(format!(
-                "a batch of session `{}` has an event of session `{}`",
-                first.session, event.session
+        let expected = seq.saturating_add(index as u64);
+        if event.session != *session {
+            return Err(failed(format!(
+                "a batch of session `{session}` has an event of session `{}`",
+                event.session
             )));
         }
         if event.seq != expected {
-            return Err(refused(format!(
-                "a batch of session `{}` has event {} in the place of {expected}",
-                first.session, event.seq
+            return Err(failed(format!(
+                "a batch of session `{session}` has event {} in the place of {expected}",
+                event.seq
             )));
         }
     }
-    Ok(Some((&first.session, first.seq)))
-}
-
-fn refused(detail: String) -> StoreError {
-    StoreError::Failed { detail }
+    Ok(Some(session))
 }

@@ -1,38 +1,38 @@
-//! What a new turn has to know of a session: the end of the log and the exchanges of its history, read by key.
+//! The state of a session that a new turn needs: the end of the log and the exchanges of its history, read by key.
 
-use super::append::not_found;
 use super::batch::End;
 use crate::engine::{Failure, Row, Sql, Tx, sql, values};
-use crate::stored::exchange_in;
-use lango_core::{AgentName, Exchange, SessionHead, SessionId};
+use crate::stored::{exchange_in, not_found};
+use lango_core::{AgentName, SessionHead, SessionId};
 
-/// The head of a session and the end of its log.
+/// Returns the head of a session and the end of its log.
 pub(super) async fn head(
     tx: &mut Tx<'_>,
     session: &SessionId,
     root_agent: &AgentName,
 ) -> Result<(SessionHead, End), Failure> {
-    let mut head = None;
+    let (mut head, mut turns) = (None, Vec::new());
     let values = values![session, SessionHead::BLOCK];
-    let turns = tx.query(HEAD, values, |row| {
+    tx.query(HEAD, values, |row| {
         if head.is_none() {
             head = Some(without_history(row)?);
         }
-        turn(row, session, root_agent)
-    });
-    let mut turns: Vec<Turn> = turns.await?.into_iter().flatten().collect();
+        if let Some(ordinal) = row.get::<Option<u64>>(4)? {
+            let (first_seq, is_finished): (u64, bool) = (row.get(6)?, row.get(7)?);
+            let exchange = is_finished.then(|| exchange_in(row, 5, session, root_agent));
+            turns.push((ordinal, first_seq, exchange.transpose()?));
+        }
+        Ok(())
+    })
+    .await?;
     let (mut head, end) = head.ok_or_else(|| not_found(session))?;
-    turns.sort_by_key(|turn| turn.ordinal);
-    head.unfinished = turns.last().and_then(|turn| turn.unfinished);
-    head.exchanges = turns.into_iter().filter_map(|turn| turn.exchange).collect();
+    turns.sort_unstable_by_key(|(ordinal, ..)| *ordinal);
+    if let Some((_, first_seq, None)) = turns.last() {
+        head.unfinished = Some(*first_seq);
+    }
+    let exchanges = turns.into_iter().filter_map(|(.., exchange)| exchange);
+    head.exchanges = exchanges.collect();
     Ok((head, end))
-}
-
-/// A turn that is shown: an exchange if it has finished, or the `seq` that it started with.
-struct Turn {
-    ordinal: u64,
-    exchange: Option<Exchange>,
-    unfinished: Option<u64>,
 }
 
 fn without_history(row: Row<'_>) -> Result<(SessionHead, End), Failure> {
@@ -50,28 +50,11 @@ fn without_history(row: Row<'_>) -> Result<(SessionHead, End), Failure> {
     Ok((head, end))
 }
 
-fn turn(
-    row: Row<'_>,
-    session: &SessionId,
-    root_agent: &AgentName,
-) -> Result<Option<Turn>, Failure> {
-    let Some(ordinal) = row.get(4)? else {
-        return Ok(None);
-    };
-    let is_finished: bool = row.get(7)?;
-    let exchange = is_finished.then(|| exchange_in(row, 5, session, root_agent));
-    Ok(Some(Turn {
-        ordinal,
-        exchange: exchange.transpose()?,
-        unfinished: (!is_finished).then(|| row.get(6)).transpose()?,
-    }))
-}
-
-/// Whose session it is, the end of its log, how many turns it has, and those from the block of `$2` turns before the last
-/// full one on, with their question, their answer and the delegation behind it.
+/// The user of a session, the end of its log, the number of its turns, and those from the block of `$2` turns before the last
+/// full one on, with question, answer and delegation.
 ///
-/// Whatever PostgreSQL believes to know about the tables: the turns are the last of an index, in its order, and each event is
-/// looked up by its key. Left to itself it has been seen to read all turns and all events of a session.
+/// The laterals make PostgreSQL read the last turns from their index and each event by its key, whatever its statistics are.
+/// Without them it has read all turns and all events of a session.
 pub(super) const HEAD: Sql = sql!(
     sqlite: r#"SELECT sessions.user,
             (SELECT seq FROM events WHERE session = ?1 ORDER BY seq DESC LIMIT 1),

@@ -5,103 +5,48 @@
 //! that changes nothing but the log is sent in a shorter form.
 
 use crate::archive::is_hidden;
-use crate::engine::{Sql, sql};
+use crate::engine::{Sql, sql, statements};
 
-/// A new session.
-pub(super) const INSERT_SESSION: Sql = sql!(
-    r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING"#
-);
+statements! {
+    INSERT_SESSION: r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING"#;
 
-/// Whether a session is as it was created, by this user and at this time.
-pub(super) const IS_NEW: Sql = sql!(
-    r#"SELECT 1 FROM sessions
-      WHERE id = $1 AND "user" = $2 AND created = $3 AND NOT EXISTS (SELECT 1 FROM events WHERE session = $1)"#
-);
+    /// Whether a session has no events yet, and this user and time.
+    IS_NEW: r#"SELECT 1 FROM sessions
+      WHERE id = $1 AND "user" = $2 AND created = $3 AND NOT EXISTS (SELECT 1 FROM events WHERE session = $1)"#;
 
-/// Whether there is such a session, and it is not hidden.
-pub(super) const IS_VISIBLE: Sql = sql!(concat!(
-    "SELECT 1 FROM sessions WHERE id = $1 AND NOT (",
-    is_hidden!(),
-    ")"
-));
+    IS_VISIBLE: concat!(
+        "SELECT 1 FROM sessions WHERE id = $1 AND NOT (",
+        is_hidden!(),
+        ")"
+    );
 
-/// The last event of a log.
-pub(crate) const LOG_END: Sql =
-    sql!("SELECT seq, hash FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1");
+    LOG_END: "SELECT seq, hash FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1";
 
-pub(super) const PREVIOUS_HASH: Sql =
-    sql!("SELECT hash FROM events WHERE session = $1 AND seq = $2");
+    PREVIOUS_HASH: "SELECT hash FROM events WHERE session = $1 AND seq = $2";
 
-/// What was asked for.
-pub(super) const REQUESTS: Sql = sql!(
-    "SELECT id, request FROM approvals WHERE session = $1
-        AND id /*postgres = ANY ($2::text[])*/ /*sqlite IN (SELECT value FROM json_each($2))*/"
-);
+    REQUESTS: "SELECT id, request FROM approvals WHERE session = $1
+        AND id /*postgres = ANY ($2::text[])*/ /*sqlite IN (SELECT value FROM json_each($2))*/";
 
-/// One event.
-pub(super) const INSERT_EVENT: Sql = sql!(
-    "INSERT INTO events (session, seq, turn, frame, time, body, author, hash)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
-);
+    INSERT_EVENT: "INSERT INTO events (session, seq, turn, frame, time, body, author, hash)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
 
-/// What happens to the last turn, if it has this id.
-pub(super) const CONTINUE_TURN: Sql = sql!(
-    "UPDATE turns SET delegation_seq = coalesce($3, delegation_seq),
-            answer_seq = CASE $5 WHEN 1 THEN $4 ELSE answer_seq END, finished = max($5, finished)
-      WHERE session = $1 AND turn = $2 AND ordinal = (SELECT max(ordinal) FROM turns WHERE session = $1)"
-);
+    EVENTS: "SELECT seq, turn, frame, author, time, body FROM events
+     WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT $3";
 
-/// A turn starts; gives its ordinal.
-pub(super) const INSERT_TURN: Sql = sql!(
-    "INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, delegation_seq, answer_seq, finished)
-     VALUES ($1, (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE session = $1), $2, $3, $3, $4, $5, $6)
-     RETURNING ordinal"
-);
+    /// The events of one turn: from its first one to that of the next turn.
+    TURN_EVENTS: "SELECT seq, turn, frame, author, time, body FROM events
+     WHERE session = $1
+       AND seq >= (SELECT max(first_seq) FROM turns WHERE session = $1 AND turn = $2)
+       AND seq < coalesce((SELECT next.first_seq FROM turns AS own
+                             JOIN turns AS next ON next.session = own.session AND next.ordinal = own.ordinal + 1
+                            WHERE own.session = $1 AND own.turn = $2
+                            ORDER BY own.first_seq DESC LIMIT 1), 9223372036854775807)
+     ORDER BY seq";
 
-/// What the first question and the end of every turn leave on the session.
-pub(super) const UPDATE_SESSION: Sql =
-    sql!("UPDATE sessions SET updated = $2, title = coalesce($3, title) WHERE id = $1");
+    REMOTE_THREAD: "SELECT context, task FROM remote_threads WHERE session = $1 AND agent = $2";
+}
 
-/// A call waits for a person, or was granted at once.
-pub(super) const INSERT_APPROVAL: Sql = sql!(
-    r#"INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
-     SELECT $1, $2, "user", $3, $4, $5, $6, $7 FROM sessions WHERE id = $1"#
-);
-
-/// It was answered for later calls.
-pub(super) const GRANT: Sql = sql!(
-    "UPDATE approvals SET time = $3, pattern = $4, folder = $5, request = $6 WHERE session = $1 AND id = $2"
-);
-
-/// It was answered for itself alone.
-pub(super) const DELETE_APPROVAL: Sql =
-    sql!("DELETE FROM approvals WHERE session = $1 AND id = $2");
-
-/// Notes where a conversation with a remote agent stands.
-pub(super) const SET_REMOTE_THREAD: Sql = sql!(
-    "INSERT INTO remote_threads (session, agent, context, task) VALUES ($1, $2, $3, $4)
-     ON CONFLICT (session, agent) DO UPDATE SET context = excluded.context, task = excluded.task"
-);
-
-/// Notes that the task is over, and the conversation is not.
-pub(super) const END_REMOTE_TASK: Sql =
-    sql!("UPDATE remote_threads SET task = NULL WHERE session = $1 AND agent = $2");
-
-/// Refers to bytes from a session, hidden or not; returns its user if it did not before.
-pub(super) const INSERT_REFERENCE: Sql = sql!(
-    "INSERT INTO attachment_references (session, digest, \"user\")
-     SELECT id, $2, CASE substr(\"user\", 1, 1) WHEN char(1) THEN substr(\"user\", 2) ELSE \"user\" END
-       FROM sessions WHERE id = $1
-         ON CONFLICT DO NOTHING RETURNING \"user\""
-);
-
-/// Uses up the oldest put of bytes.
-pub(super) const USE_PUT: Sql = sql!(
-    r#"DELETE FROM attachment_puts WHERE "user" = $1 AND digest = $2 AND time =
-        (SELECT min(time) FROM attachment_puts WHERE "user" = $1 AND digest = $2)"#
-);
-
-/// PostgreSQL's append in its two forms. `$1` is the session, `$3` the first `seq`, `$4` the hash before it, and `$5` to `$10`
+/// Two forms of PostgreSQL's append. `$1` is the session, `$3` the first `seq`, `$4` the hash before it, and `$5` to `$10`
 /// are the columns of the events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Append {
@@ -121,7 +66,7 @@ macro_rules! append {
     };
 }
 
-/// The rows of the log, once the session is known to be ours.
+/// Writes the log if the guard has a row.
 macro_rules! written {
     () => {
         r#"
@@ -143,7 +88,7 @@ macro_rules! written {
     };
 }
 
-/// The rows of other tables. An array of digests is guessed to be shorter than a set of them, so that puts are looked up by key.
+/// Writes the other tables. An array of digests is guessed to be shorter than a set of them, so that puts are looked up by key.
 macro_rules! changed {
     () => {
         r#",
@@ -204,7 +149,7 @@ macro_rules! changed {
     };
 }
 
-/// What an append answers.
+/// The result of an append.
 macro_rules! found {
     () => {
         r#"
@@ -235,7 +180,7 @@ pub(crate) const APPEND_FREE: Append = append!(
         RETURNING 1),"#
 );
 
-/// An append to a session that is hidden: `$2` says nothing.
+/// An append to a session that is hidden: `$2` is not used.
 pub(crate) const APPEND_HIDDEN: Append = append!(
     r#"WITH guard AS MATERIALIZED (
         SELECT $2::bigint FROM sessions

@@ -1,99 +1,106 @@
 //! The rows of any table, read and inserted with statements that are made from its description, and the checkpoint of a
 //! transfer. Pages of both databases have the same order: texts are compared byte by byte.
 
-use super::{
-    Cell, ColumnType, RowDigest, RowOrder, TABLES, Table, TableRow, TransferCheckpoint,
-    TransferSource, TransferTarget,
-};
+use super::{Cell, ColumnType, RowOrder, TABLES, Table, TableRow, TransferCheckpoint};
 use crate::archive::PAGE_BYTES;
-use crate::database::Answer;
 use crate::engine::{Engine, Failure, Row, Sql, ToValue as _, Tx, Value, sql, values};
 use crate::library::index_words;
 use crate::store::Store;
+use lango_core::StoreError;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-impl TransferSource for Store {
-    fn place(&self) -> String {
+/// Copies tables as they are stored. The target of a transfer stores the checkpoint in the transactions that insert rows.
+impl Store {
+    /// Returns where the database is, without secrets.
+    pub fn place(&self) -> String {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.shown_place(),
             Engine::Postgres(postgres) => postgres.shown_place(),
         }
     }
 
-    fn count_rows(&self, table: &'static Table) -> Answer<'_, u64> {
-        self.engine.read(table, |tx, table| {
+    pub async fn count_rows(&self, table: &'static Table) -> Result<u64, StoreError> {
+        let count = self.engine.read(table, |tx, table| {
             Box::pin(async move {
-                let count = tx.query_opt(statements(table).count, &[], |row| row.get(0));
-                Ok(count.await?.unwrap_or_default())
+                let count = tx.value(statements(table).count, &[]).await?;
+                Ok(count.unwrap_or_default())
             })
-        })
+        });
+        count.await
     }
 
-    fn table_page(
+    /// Reads rows of a table in its order, after a key. A page of large rows has fewer than `limit`, but at least one if
+    /// there is one.
+    pub async fn table_page(
         &self,
         table: &'static Table,
         after: Option<TableRow>,
         limit: usize,
-    ) -> Answer<'_, Vec<TableRow>> {
+    ) -> Result<Vec<TableRow>, StoreError> {
         let given = (table, after, limit);
-        self.engine.read(given, |tx, (table, after, limit)| {
+        let rows = self.engine.read(given, |tx, (table, after, limit)| {
             Box::pin(page(tx, table, after.as_deref(), *limit))
-        })
+        });
+        rows.await
     }
 
-    fn last_row_id(&self, table: &'static Table) -> Answer<'_, Option<i64>> {
-        self.engine.read(table, |tx, table| {
-            Box::pin(async move {
-                if !table.is_numbered() {
-                    return Ok(None);
-                }
-                let values = values![table.name];
-                let last = tx.query_opt(LAST_ROW_ID, values, |row| row.get(0));
-                Ok(last.await?.flatten())
-            })
-        })
-    }
-
-    fn count_leases(&self) -> Answer<'_, usize> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => Box::pin(sqlite.count_locks()),
-            Engine::Postgres(_) => self.engine.read((), |tx, ()| {
-                Box::pin(async move {
-                    let count = tx.query_opt(COUNT_LEASES, &[], |row| row.get(0));
-                    Ok(count.await?.unwrap_or_default())
-                })
-            }),
+    /// Returns the last id that a table gave a row, for tables that never reuse one.
+    pub async fn last_row_id(&self, table: &'static Table) -> Result<Option<i64>, StoreError> {
+        if !table.is_numbered() {
+            return Ok(None);
         }
-    }
-}
-
-impl TransferTarget for Store {
-    fn checkpoint(&self) -> Answer<'_, Option<TransferCheckpoint>> {
-        self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)))
+        let id = self.engine.read(table.name, |tx, name| {
+            Box::pin(async move { tx.value::<Option<i64>>(LAST_ROW_ID, values![name]).await })
+        });
+        Ok(id.await?.flatten())
     }
 
-    fn insert_rows(
+    /// Counts the sessions that a process has locked or leased.
+    pub async fn count_leases(&self) -> Result<usize, StoreError> {
+        if let Engine::Sqlite(sqlite) = &self.engine {
+            return sqlite.count_locks().await;
+        }
+        let count = self.engine.read((), |tx, ()| {
+            Box::pin(async move { tx.value(COUNT_LEASES, &[]).await })
+        });
+        Ok(count.await?.unwrap_or_default())
+    }
+
+    /// Reads the checkpoint of an unfinished transfer.
+    pub async fn checkpoint(&self) -> Result<Option<TransferCheckpoint>, StoreError> {
+        let found = self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)));
+        found.await
+    }
+
+    /// Inserts rows into a table and stores the checkpoint, in one transaction.
+    pub async fn insert_rows(
         &self,
         table: &'static Table,
         rows: Vec<TableRow>,
         checkpoint: TransferCheckpoint,
-    ) -> Answer<'_, ()> {
+    ) -> Result<(), StoreError> {
         let given = (table, rows, checkpoint);
-        self.engine.write(given, |tx, (table, rows, checkpoint)| {
+        let inserted = self.engine.write(given, |tx, (table, rows, checkpoint)| {
             Box::pin(insert(tx, table, rows, checkpoint))
-        })
+        });
+        inserted.await
     }
 
-    fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Answer<'_, ()> {
-        self.engine
-            .write_twice(last, |tx, last| Box::pin(raise_row_ids(tx, last)))
+    /// Makes the next ids of tables greater than these and than the ids of all rows.
+    pub async fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Result<(), StoreError> {
+        let raised = self
+            .engine
+            .write_twice(last, |tx, last| Box::pin(raise_row_ids(tx, last)));
+        raised.await
     }
 
-    fn finish_transfer(&self) -> Answer<'_, ()> {
-        self.engine.write_twice((), |tx, ()| {
+    /// Removes the checkpoint.
+    pub async fn finish_transfer(&self) -> Result<(), StoreError> {
+        let removed = self.engine.write_twice((), |tx, ()| {
             Box::pin(async move { tx.execute(DROP_CHECKPOINT, &[]).await.map(drop) })
-        })
+        });
+        removed.await
     }
 }
 
@@ -135,8 +142,8 @@ async fn insert(
     if table.name == "library_chunks" {
         index_chunks(tx, table, rows).await?;
     }
-    let after = checkpoint.after.as_deref();
-    let after = after.map(Cell::write_key).transpose()?;
+    let after = checkpoint.after.as_ref().map(serde_json::to_string);
+    let after = after.transpose().map_err(unusable)?;
     let copied = serde_json::to_string(&checkpoint.copied).map_err(unusable)?;
     let values = values![checkpoint.source, checkpoint.table, after, copied];
     tx.execute(SET_CHECKPOINT, values).await?;
@@ -179,19 +186,18 @@ async fn raise_row_ids(tx: &mut Tx<'_>, last: &[(&'static Table, i64)]) -> Resul
 
 /// Reads the checkpoint of an unfinished transfer into this database.
 pub(crate) async fn checkpoint(tx: &mut Tx<'_>) -> Result<Option<TransferCheckpoint>, Failure> {
-    let exists = tx.query_opt(HAS_CHECKPOINT, &[], |row| row.get(0));
-    if !exists.await?.unwrap_or(false) {
+    let exists = tx.value(HAS_CHECKPOINT, &[]).await?;
+    if !exists.unwrap_or(false) {
         return Ok(None);
     }
     let read = |row: Row<'_>| {
-        let after: Option<String> = row.get(2)?;
-        let copied: String = row.get(3)?;
-        let copied: Vec<RowDigest> = serde_json::from_str(&copied).map_err(unusable)?;
+        let (after, copied): (Option<String>, String) = (row.get(2)?, row.get(3)?);
+        let after = after.map(|key| serde_json::from_str(&key)).transpose();
         Ok(TransferCheckpoint {
             source: row.get(0)?,
             table: row.get(1)?,
-            after: after.as_deref().map(Cell::read_key).transpose()?,
-            copied,
+            after: after.map_err(unusable)?,
+            copied: serde_json::from_str(&copied).map_err(unusable)?,
         })
     };
     tx.query_opt(CHECKPOINT, &[], read).await
@@ -240,7 +246,7 @@ impl Statements {
             first_page: page_statement(table, &columns, 0),
             next_page: page_statement(table, &columns, table.key),
             insert: both(insert),
-            raise_sequence: sql!(sqlite: "", postgres: raise_sequence.leak()),
+            raise_sequence: Sql::only_postgres(raise_sequence.leak()),
         }
     }
 }
@@ -307,10 +313,8 @@ const RAISE_SEQUENCE: Sql = sql!(
     postgres: ""
 );
 
-const COUNT_LEASES: Sql = sql!(
-    sqlite: "",
-    postgres: "SELECT count(*) FROM holds WHERE until > clock_timestamp()"
-);
+const COUNT_LEASES: Sql =
+    Sql::only_postgres("SELECT count(*) FROM holds WHERE until > clock_timestamp()");
 
 /// The table of the checkpoint exists during a transfer.
 const CREATE_CHECKPOINT: Sql = sql!(

@@ -2,7 +2,6 @@
 
 use super::{append, create, log, open};
 use lango_core::{Page, SessionCatalog, SessionId, SessionStore, StoreError};
-use lango_store::archive::SessionArchive;
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use rusqlite::Connection;
 

@@ -7,11 +7,11 @@ use crate::exit::{Exit, Failure};
 use crate::markdown::is_disruptive;
 use crate::screen::{self, Layout, Ticker, count};
 use lango_core::{SessionId, StoreError};
-use lango_store::Chain;
 use lango_store::archive::line::{self, LONGEST, Line};
 use lango_store::archive::{
-    LogContents, LogRow, SessionArchive, SessionRecord, next_rows, read_attachment, verify_record,
+    LogContents, LogRow, SessionRecord, next_rows, read_attachment, verify_record,
 };
+use lango_store::{Chain, Store};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -79,7 +79,7 @@ impl<E: Into<Failure>> From<E> for Wrong {
 
 /// Writes one session as it is at this moment; what is said in it meanwhile is not in it.
 async fn one(
-    store: &dyn SessionArchive,
+    store: &Store,
     id: &SessionId,
     out: &mut Output,
     seen: &mut (dyn FnMut(u64) + Send),

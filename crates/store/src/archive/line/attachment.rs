@@ -1,6 +1,6 @@
 //! The line of an attachment: its digest and its bytes, in base64. It stands before the first event that refers to it.
 
-use super::words::{self, Holds};
+use super::words;
 use crate::attachments::{LARGEST_ATTACHMENT, digest_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,6 @@ use lango_core::{SessionId, Text};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// What the line of an attachment begins with.
 pub(super) const BEGINNING: &str = "{\"lango_attachment\":";
 
 /// The version of the form.
@@ -34,12 +33,7 @@ struct Fields<'a> {
     bytes: &'a str,
 }
 
-const FIELDS: [(&str, Holds); 4] = [
-    ("lango_attachment", Holds::Number),
-    ("session", Holds::Text),
-    ("digest", Holds::Text),
-    ("bytes", Holds::Text),
-];
+const FIELDS: [&str; 4] = ["lango_attachment", "session", "digest", "bytes"];
 
 /// Writes the line of an attachment.
 pub fn of_attachment(
@@ -77,12 +71,9 @@ pub(super) fn read(line: &str) -> Result<AttachmentLine, String> {
             "the bytes of attachment `{digest}` do not match its digest"
         ));
     }
-    if of_attachment(&fields.session, digest, &bytes)
-        .ok()
-        .as_deref()
-        != Some(line)
-    {
-        return Err("it is not written as lango writes it; bytes of it were changed".to_owned());
+    let written = of_attachment(&fields.session, digest, &bytes);
+    if !written.is_ok_and(|written| written == line) {
+        return Err(super::CHANGED.to_owned());
     }
     Ok(AttachmentLine {
         session: fields.session,

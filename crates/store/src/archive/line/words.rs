@@ -2,33 +2,19 @@
 
 use serde_json::{Error, Value};
 
-/// The type of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
-    /// A whole number, zero or more.
-    Number,
-    /// Text.
-    Text,
-}
-
-impl Holds {
-    fn fits(self, value: &Value) -> bool {
-        match self {
-            Self::Number => value.is_u64(),
-            Self::Text => value.is_string(),
-        }
-    }
-
-    fn described(self) -> &'static str {
-        match self {
-            Self::Number => "a whole number",
-            Self::Text => "text",
-        }
-    }
-}
+/// The fields that are whole numbers, zero or more. All others are text.
+const NUMBERS: [&str; 7] = [
+    "lango_session",
+    "lango_attachment",
+    "seq",
+    "time",
+    "created",
+    "updated",
+    "events",
+];
 
 /// Describes why a line could not be read as `what`, which has these fields.
-pub(super) fn unread(line: &str, error: &Error, what: &str, fields: &[(&str, Holds)]) -> String {
+pub(super) fn unread(line: &str, error: &Error, what: &str, fields: &[&str]) -> String {
     if line.trim().is_empty() {
         return "it is empty".to_owned();
     }
@@ -42,14 +28,14 @@ pub(super) fn unread(line: &str, error: &Error, what: &str, fields: &[(&str, Hol
     let Value::Object(object) = value else {
         return format!("it is not {what}, which stands in curly brackets");
     };
-    for (name, holds) in fields {
-        match object.get(*name) {
-            None => return format!("it is not {what}: `{name}` is missing"),
-            Some(value) if !holds.fits(value) => {
-                return format!("it is not {what}: `{name}` should be {}", holds.described());
-            }
-            Some(_) => {}
-        }
+    for name in fields {
+        let problem = match (object.get(*name), NUMBERS.contains(name)) {
+            (None, _) => "is missing",
+            (Some(value), true) if !value.is_u64() => "should be a whole number",
+            (Some(value), false) if !value.is_string() => "should be text",
+            _ => continue,
+        };
+        return format!("it is not {what}: `{name}` {problem}");
     }
     format!("it is not {what} as lango writes it: something is wrong in column {column}")
 }

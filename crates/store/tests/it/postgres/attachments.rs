@@ -3,7 +3,7 @@
 use super::proxy::Proxy;
 use super::{at, count, create, execute};
 use lango_core::{AttachmentStore, Patience, SessionStore, UserId};
-use lango_store::archive::{SessionRemoval, remove_hidden};
+use lango_store::archive::remove_hidden;
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, attachment};
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use lango_core::{
 };
 use lango_core::{TaskRecord, UserId};
 use lango_store::Store;
-use lango_store::archive::{SessionRemoval as _, remove_hidden};
+use lango_store::archive::remove_hidden;
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Sketch;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! What waits for a person, and what they granted for later calls.
 
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::{Engine, Failure, Row, Sql, Tx, Value, sql, values};
 use crate::stored::damaged;
 use lango_core::{

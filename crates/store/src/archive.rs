@@ -11,9 +11,9 @@ mod import;
 pub mod line;
 mod removal;
 
+use crate::Answer;
 use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
-use crate::database::Answer;
 use crate::engine::{Sql, sql};
 use crate::stored::{Speaker, author};
 use lango_core::{

@@ -8,8 +8,8 @@ mod copy;
 mod digest;
 mod list;
 
+use crate::Answer;
 use crate::archive::SessionArchive;
-use crate::database::Answer;
 pub(crate) use copy::checkpoint;
 pub use digest::RowDigest;
 use lango_core::StoreError;

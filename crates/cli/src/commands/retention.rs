@@ -6,10 +6,10 @@
 
 use crate::app::App;
 use crate::screen::{self, count};
-use lango_core::{Clock, Patience, StoreError, Timestamp, UserId};
+use lango_core::{Clock, Patience, SessionStore, StoreError, Timestamp, UserId};
 use lango_engine::SystemClock;
-use lango_store::Database;
-use lango_store::archive::{ExpiredPage, remove_hidden};
+use lango_store::Store;
+use lango_store::archive::{ExpiredPage, SessionRemoval, remove_hidden};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub fn retain(app: &App) -> Retaining {
 /// Removes what these users have not used since, in steps so small that turns do not wait; and what was left half removed or
 /// half imported by a process that died.
 pub async fn expire(
-    store: &dyn Database,
+    store: &Store,
     users: &[UserId],
     before: Timestamp,
 ) -> Result<Gone, StoreError> {
@@ -125,7 +125,7 @@ pub async fn expire(
     Ok(gone)
 }
 
-async fn remove_remains(store: &dyn Database, user: &UserId) -> Result<(), StoreError> {
+async fn remove_remains(store: &Store, user: &UserId) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let remains = store.hidden_sessions(user, after.as_ref(), AT_ONCE).await?;

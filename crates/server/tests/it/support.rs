@@ -13,7 +13,7 @@ use lango_engine::{
 use lango_net::Egress;
 use lango_server::auth::Auth;
 use lango_server::{Bounds, Notice, Recovery, ServerContext, TaskRunner, serve};
-use lango_store::{Database, Store};
+use lango_store::Store;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// A context with one runner, in which nobody else is.
 pub struct TestContext {
     runner: Runner,
-    store: Arc<dyn Database>,
+    store: Arc<Store>,
     egress: Egress,
 }
 
@@ -61,7 +61,7 @@ impl ServerContext for TestContext {
 /// A server that runs.
 pub struct TestServer {
     pub address: SocketAddr,
-    pub store: Arc<dyn Database>,
+    pub store: Arc<Store>,
     pub runner: Runner,
     stop: Option<oneshot::Sender<Duration>>,
     running: tokio::task::JoinHandle<()>,
@@ -86,7 +86,7 @@ impl TestServer {
 
     /// Over any database, with this model and these tools.
     pub async fn over(
-        store: Arc<dyn Database>,
+        store: Arc<Store>,
         model: impl Model + 'static,
         tools: Vec<Arc<dyn Tool>>,
     ) -> Self {
@@ -94,7 +94,7 @@ impl TestServer {
     }
 
     async fn with_egress(
-        store: Arc<dyn Database>,
+        store: Arc<Store>,
         model: impl Model + 'static,
         tools: Vec<Arc<dyn Tool>>,
         egress: Egress,

@@ -9,7 +9,7 @@ use super::{
     NewSavedMemory, PromptMemory, Recollection, RecollectionOrder, SaveOutcome, SavedMemory,
     TurnRange, UnobservedTurn, Watermark, changes, read,
 };
-use crate::database::Answer;
+use crate::Answer;
 use crate::store::Store;
 use lango_core::{TurnId, UserId};
 

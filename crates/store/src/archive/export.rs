@@ -1,7 +1,7 @@
 //! Reading sessions and logs as they are stored.
 
 use super::{LogRow, PAGE_BYTES, SessionArchive, SessionRecord, is_hidden};
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::{Failure, Row, Sql, Tx, sql, values};
 use crate::store::Store;
 use lango_core::{Page, SessionId, StoreError, UserId};

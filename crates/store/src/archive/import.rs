@@ -3,7 +3,7 @@
 use super::{
     HIDDEN_USER, LogRow, SessionImport, SessionRecord, hidden_user, is_hidden, must_be_kept,
 };
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::{Failure, Sql, Tx, sql, stored, values};
 use crate::log::{self, statements::LOG_END};
 use crate::store::Store;

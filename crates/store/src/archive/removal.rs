@@ -3,8 +3,8 @@
 
 use super::export::ids;
 use super::{ExpiredPage, HIDDEN_USER, SessionRemoval, WipeOutcome, hidden_user};
+use crate::Answer;
 use crate::attachments::remove_references;
-use crate::database::Answer;
 use crate::engine::{Engine, Failure, Sql, Tx, sql, values};
 use crate::library::remove_document;
 use crate::store::Store;

@@ -9,7 +9,7 @@ use super::{
     LearningRow, QueryWord, Ranking, Removal, SearchHit, VectorOutcome, VectorSearch, documents,
     entries, lexical, nearest, vectors,
 };
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::Engine;
 use crate::postgres::pgvector;
 use crate::store::Store;

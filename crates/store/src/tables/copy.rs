@@ -5,8 +5,8 @@ use super::{
     Cell, ColumnType, RowDigest, RowOrder, TABLES, Table, TableRow, TransferCheckpoint,
     TransferSource, TransferTarget,
 };
+use crate::Answer;
 use crate::archive::PAGE_BYTES;
-use crate::database::Answer;
 use crate::engine::{Engine, Failure, Row, Sql, ToValue as _, Tx, Value, sql, values};
 use crate::library::index_words;
 use crate::store::Store;

@@ -6,10 +6,12 @@ use crate::args::DeleteArguments;
 use crate::commands::retention::{self, Gone};
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
-use lango_core::{Clock, Patience, SessionId, StoreError, Timestamp};
+use lango_core::{Clock, Patience, SessionId, SessionStore, StoreError, Timestamp};
 use lango_engine::SystemClock;
-use lango_store::Database;
-use lango_store::archive::{ExpiredPage, WipeOutcome, remove_hidden};
+use lango_store::Store;
+use lango_store::archive::{
+    ExpiredPage, SessionArchive, SessionRemoval, WipeOutcome, remove_hidden,
+};
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
@@ -80,7 +82,7 @@ fn before(age: Duration) -> Timestamp {
 }
 
 /// Deletes these sessions: all of them are held before the first one goes.
-async fn named(store: &dyn Database, ids: &[SessionId]) -> Result<u64, Failure> {
+async fn named(store: &Store, ids: &[SessionId]) -> Result<u64, Failure> {
     let mut holds = Vec::with_capacity(ids.len());
     for id in ids {
         holds.push(store.hold(id, Patience::Refuse).await?);
@@ -101,7 +103,7 @@ async fn named(store: &dyn Database, ids: &[SessionId]) -> Result<u64, Failure> 
     Ok(ids.len() as u64)
 }
 
-async fn ask_for_old(app: &App, store: &dyn Database, before: Timestamp) -> Result<(), Failure> {
+async fn ask_for_old(app: &App, store: &Store, before: Timestamp) -> Result<(), Failure> {
     let mut first = Vec::new();
     for user in app.users() {
         let page = ExpiredPage {
@@ -117,7 +119,7 @@ async fn ask_for_old(app: &App, store: &dyn Database, before: Timestamp) -> Resu
 }
 
 /// Asks whether these, and as many more, are to be gone for good.
-async fn ask_for(store: &dyn Database, ids: &[SessionId], total: usize) -> Result<(), Failure> {
+async fn ask_for(store: &Store, ids: &[SessionId], total: usize) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let message = "deleting is for good, and there is no terminal to ask on";
         return Err(Failure::new(Exit::Usage, message).next("--yes deletes without asking"));

@@ -11,11 +11,13 @@ use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
 use attachments::GivenAttachments;
 use lango_core::{
-    AttachmentStore, Hold, NewSession, Page, Patience, SessionId, StoreError, UserId,
+    AttachmentStore, Hold, NewSession, Page, Patience, SessionId, SessionStore, StoreError, UserId,
 };
 use lango_store::archive::line::{self, AttachmentLine, Line};
-use lango_store::archive::{LogRow, ROWS_AT_ONCE, SessionRecord, remove_hidden};
-use lango_store::{Chain, Database};
+use lango_store::archive::{
+    LogRow, ROWS_AT_ONCE, SessionArchive, SessionImport, SessionRecord, remove_hidden,
+};
+use lango_store::{Chain, Store};
 use lines::Lines;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -168,7 +170,7 @@ enum Kind {
 
 struct Import<'a> {
     app: &'a App,
-    store: &'a dyn Database,
+    store: &'a Store,
     skip_existing: bool,
     report: Report,
     current: Option<Incoming>,

@@ -301,7 +301,7 @@ impl App {
                 Some(known) if sessions.is_kept => known.recollection(),
                 _ => None,
             },
-            patience: self.loaded.settings.session.patience(),
+            busy_policy: self.loaded.settings.session.busy_policy(),
         }))
     }
 

@@ -22,8 +22,8 @@ use crate::store::Store;
 use crate::stored::{self, EventColumns};
 use append::{Guard, NewEvents, append, not_found};
 use lango_core::{
-    AgentName, Batch, BoxFuture, Event, Grant, Hold, NewSession, Page, Patience, RemoteThread,
-    SessionHead, SessionId, SessionStore, StoreError, TurnId,
+    AgentName, Batch, BoxFuture, BoxLease, BusyPolicy, Event, Grant, NewSession, Page,
+    RemoteThread, SessionHead, SessionId, SessionStore, StoreError, TurnId,
 };
 use statements::{INSERT_SESSION, IS_NEW, IS_VISIBLE};
 use std::borrow::Cow;
@@ -54,16 +54,16 @@ impl SessionStore for Store {
         })
     }
 
-    fn hold(
+    fn acquire(
         &self,
         session: &SessionId,
-        patience: Patience,
-    ) -> BoxFuture<'_, Result<Hold, StoreError>> {
+        busy_policy: BusyPolicy,
+    ) -> BoxFuture<'_, Result<BoxLease, StoreError>> {
         let session = session.clone();
         Box::pin(async move {
             match &self.engine {
-                Engine::Sqlite(sqlite) => sqlite.lock(&session, patience).await,
-                Engine::Postgres(postgres) => postgres.lease(&session, patience).await,
+                Engine::Sqlite(sqlite) => sqlite.lock(&session, busy_policy).await,
+                Engine::Postgres(postgres) => postgres.lease(&session, busy_policy).await,
             }
         })
     }

@@ -12,7 +12,7 @@ use lango_core::{
 const OPENINGS: usize = 3;
 
 impl TaskStore for Store {
-    fn keep_new<'a>(
+    fn insert<'a>(
         &'a self,
         task: TaskRecord,
         message: &'a str,
@@ -38,7 +38,7 @@ impl TaskStore for Store {
                 .engine
                 .write_one(task, |tx, task| Box::pin(put(tx, task)))
                 .await?;
-            if put == Put::Kept {
+            if put == Put::Stored {
                 self.engine.notify(TASKS, &id);
             }
             Ok(put)
@@ -82,7 +82,7 @@ impl TaskStore for Store {
         })
     }
 
-    fn ask_to_cancel<'a>(
+    fn request_cancel<'a>(
         &'a self,
         user: &'a UserId,
         id: &'a str,
@@ -100,7 +100,7 @@ impl TaskStore for Store {
         })
     }
 
-    fn to_cancel<'a>(
+    fn cancel_requests<'a>(
         &'a self,
         after: Option<&'a str>,
         limit: usize,
@@ -141,10 +141,10 @@ async fn open(tx: &mut Tx<'_>, task: &TaskRecord, message: &str) -> Result<Opene
 
 async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put, Failure> {
     if tx.execute(PUT, &columns(task)).await? > 0 {
-        return Ok(Put::Kept);
+        return Ok(Put::Stored);
     }
     if tx.is_repeated() && get(tx, &task.user, &task.id).await?.as_ref() == Some(task) {
-        return Ok(Put::Kept);
+        return Ok(Put::Stored);
     }
     let values = values![task.id];
     match tx

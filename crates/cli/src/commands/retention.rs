@@ -6,7 +6,7 @@
 
 use crate::app::App;
 use crate::screen::{self, count};
-use lango_core::{Clock, Patience, SessionStore, StoreError, Timestamp, UserId};
+use lango_core::{BusyPolicy, Clock, SessionStore, StoreError, Timestamp, UserId};
 use lango_engine::SystemClock;
 use lango_store::Store;
 use lango_store::archive::{ExpiredPage, SessionRemoval, remove_hidden};
@@ -98,13 +98,13 @@ pub async fn expire(
                 break;
             }
             for id in &expired {
-                let held = store.hold(id, Patience::Refuse).await;
-                let _held = match held {
+                let lease = store.acquire(id, BusyPolicy::Refuse).await;
+                let _lease = match lease {
                     Err(StoreError::Busy { .. }) => {
                         (gone.busy, skip) = (gone.busy + 1, skip + 1);
                         continue;
                     }
-                    held => held?,
+                    lease => lease?,
                 };
                 if store.hide_session(id, Some(before)).await? {
                     remove_hidden(store, id).await?;
@@ -130,11 +130,11 @@ async fn remove_remains(store: &Store, user: &UserId) -> Result<(), StoreError> 
     loop {
         let remains = store.hidden_sessions(user, after.as_ref(), AT_ONCE).await?;
         for id in &remains {
-            match store.hold(id, Patience::Refuse).await {
+            match store.acquire(id, BusyPolicy::Refuse).await {
                 // Somebody is at it: it comes or goes.
                 Err(StoreError::Busy { .. }) => {}
-                held => {
-                    let _held = held?;
+                lease => {
+                    let _lease = lease?;
                     remove_hidden(store, id).await?;
                 }
             }

@@ -47,7 +47,7 @@ impl House {
             limits: Limits::default(),
             rules: Arc::default(),
             recollection: None,
-            patience: lango_core::Patience::Wait { most: 16 },
+            busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
         });
         Self {
             tools,

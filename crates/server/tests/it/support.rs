@@ -118,7 +118,7 @@ impl TestServer {
             limits: Limits::default(),
             rules: Arc::new(Rules::default()),
             recollection: None,
-            patience: lango_core::Patience::Wait { most: 16 },
+            busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -209,8 +209,8 @@ impl TestServer {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let patience = Duration::from_secs(30);
-        let found = tokio::time::timeout(patience, looking).await;
+        let timeout = Duration::from_secs(30);
+        let found = tokio::time::timeout(timeout, looking).await;
         match found {
             Ok(task) => task,
             Err(_) => panic!("{}", self.rpc("GetTask", json!({ "id": id })).await),

@@ -2,8 +2,8 @@
 
 use crate::ROOT;
 use lango_core::{
-    Answer, Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, SessionStore,
-    Source, StoreError, TaskRecord, TaskStore, Timestamp, Trust, TurnId, UserId,
+    Answer, Batch, BusyPolicy, EventBody, NewSession, Page, SessionCatalog, SessionId,
+    SessionStore, Source, StoreError, TaskRecord, TaskStore, Timestamp, Trust, TurnId, UserId,
 };
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{
@@ -154,7 +154,7 @@ async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<Store>)
     let (record, rows) = exported(store, &id).await;
     assert!(store.hide_session(&id, None).await.unwrap());
     remove_hidden(&**store, &id).await.unwrap();
-    let _held = store.hold(&id, Patience::Refuse).await.unwrap();
+    let _held = store.acquire(&id, BusyPolicy::Refuse).await.unwrap();
     store.start_import(new(&record)).await.unwrap();
     store.import_rows(rows.clone()).await.unwrap();
     let gone = |error: StoreError| assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
@@ -277,7 +277,7 @@ fn task(id: &str, context: &str, updated: u64) -> TaskRecord {
 
 async fn keep(store: &Arc<Store>, task: TaskRecord) {
     let message = task.id.to_string();
-    store.keep_new(task, &message).await.unwrap();
+    store.insert(task, &message).await.unwrap();
 }
 
 /// How many rows of each table name this session, or are of a library.

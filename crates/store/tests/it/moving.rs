@@ -2,7 +2,7 @@
 
 use crate::archive::{append, attach, postgresql, session, sqlite};
 use lango_core::{
-    NewSession, Patience, SessionCatalog, SessionStore, StoreError, Timestamp, UserId,
+    BusyPolicy, NewSession, SessionCatalog, SessionStore, StoreError, Timestamp, UserId,
 };
 use lango_store::tables::{
     CACHES, Cell, ColumnType, OpenMode, RowDigest, TABLES, TransferCheckpoint, TransferSource,
@@ -311,7 +311,7 @@ async fn what_is_held_or_changes_meanwhile_is_not_moved() {
     ] {
         filled(&from).await;
         let id = "s_0".into();
-        let held = from.hold(&id, Patience::Refuse).await.unwrap();
+        let held = from.acquire(&id, BusyPolicy::Refuse).await.unwrap();
         let refused = moved(&from, &to).await;
         assert!(
             matches!(refused, Err(TransferError::InUse { sessions: 1, .. })),

@@ -6,7 +6,7 @@ use crate::args::DeleteArguments;
 use crate::commands::retention::{self, Gone};
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
-use lango_core::{Clock, Patience, SessionId, SessionStore, StoreError, Timestamp};
+use lango_core::{BusyPolicy, Clock, SessionId, SessionStore, StoreError, Timestamp};
 use lango_engine::SystemClock;
 use lango_store::Store;
 use lango_store::archive::{
@@ -81,16 +81,16 @@ fn before(age: Duration) -> Timestamp {
     Timestamp(SystemClock.now().0.saturating_sub(age))
 }
 
-/// Deletes these sessions: all of them are held before the first one goes.
+/// Deletes these sessions, after acquiring the leases of all of them.
 async fn named(store: &Store, ids: &[SessionId]) -> Result<u64, Failure> {
-    let mut holds = Vec::with_capacity(ids.len());
+    let mut leases = Vec::with_capacity(ids.len());
     for id in ids {
-        holds.push(store.hold(id, Patience::Refuse).await?);
+        leases.push(store.acquire(id, BusyPolicy::Refuse).await?);
     }
     let mut ticker = Ticker::new();
-    for (done, (id, held)) in ids.iter().zip(&holds).enumerate() {
+    for (done, (id, lease)) in ids.iter().zip(&leases).enumerate() {
         // The sessions before took their time.
-        if !held.is_valid() {
+        if !lease.is_valid() {
             return Err(StoreError::Lost { id: id.clone() }.into());
         }
         if !store.hide_session(id, None).await? {

@@ -11,7 +11,8 @@ use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
 use attachments::GivenAttachments;
 use lango_core::{
-    AttachmentStore, Hold, NewSession, Page, Patience, SessionId, SessionStore, StoreError, UserId,
+    AttachmentStore, BoxLease, BusyPolicy, NewSession, Page, SessionId, SessionStore, StoreError,
+    UserId,
 };
 use lango_store::archive::line::{self, AttachmentLine, Line};
 use lango_store::archive::{
@@ -156,7 +157,7 @@ struct Incoming {
     rows: Vec<LogRow>,
     bytes: usize,
     attachments: GivenAttachments,
-    _hold: Hold,
+    _hold: BoxLease,
 }
 
 enum Kind {
@@ -199,7 +200,7 @@ impl Import<'_> {
     }
 
     async fn begin(&mut self, record: SessionRecord) -> Result<(), Wrong> {
-        let hold = self.store.hold(&record.id, Patience::Refuse).await?;
+        let lease = self.store.acquire(&record.id, BusyPolicy::Refuse).await?;
         let kind = match self.store.session_record(&record.id).await {
             Err(StoreError::NotFound { .. }) => {
                 remove_hidden(self.store, &record.id).await?;
@@ -225,7 +226,7 @@ impl Import<'_> {
             rows: Vec::new(),
             bytes: 0,
             attachments: GivenAttachments::default(),
-            _hold: hold,
+            _hold: lease,
         });
         Ok(())
     }

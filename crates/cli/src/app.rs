@@ -181,7 +181,7 @@ impl App {
 
     /// Opens the store, for turns.
     pub async fn sessions(&self) -> Result<Sessions, Failure> {
-        self.kept.database.ready().await?;
+        self.kept.database.open_now().await?;
         Ok(self.kept_sessions())
     }
 
@@ -204,7 +204,7 @@ impl App {
                 Ok(self.ephemeral_sessions())
             }
             _ => {
-                self.kept.database.readable().await?;
+                self.kept.database.open_for_reading().await?;
                 Ok(self.kept_sessions())
             }
         }
@@ -301,7 +301,7 @@ impl App {
                 Some(known) if sessions.is_kept => known.recollection(),
                 _ => None,
             },
-            patience: self.loaded.settings.session.patience(),
+            busy_policy: self.loaded.settings.session.busy_policy(),
         }))
     }
 

@@ -11,7 +11,7 @@ use lango_knowledge::{
     GraphNeighbours, GraphSettings, Library, Memory, MemorySettings, Neighbours, graph_tools,
     library_tools, memory_tools, retrieve_tool,
 };
-use lango_store::Database;
+use lango_store::Store;
 use std::sync::Arc;
 
 /// What is known, and the tools over it. The database is opened when one of them first needs it.
@@ -30,7 +30,7 @@ impl Knowledge {
     /// What the configuration asks for. `observer` is the model that observes; without one the built-in rules do.
     pub async fn of(
         loaded: &Loaded,
-        store: &Arc<dyn Database>,
+        store: &Arc<Store>,
         providers: &ModelChoice<'_>,
         observer: Option<Arc<dyn Model>>,
     ) -> Result<Self, StoreError> {

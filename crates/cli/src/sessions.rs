@@ -8,14 +8,14 @@ use lango_core::{
     TaskStore, WebCache,
 };
 use lango_engine::{Conversation, Runner, RunnerError};
-use lango_store::{Database, PostgresOptions, Store};
+use lango_store::{PostgresOptions, Store};
 use std::sync::Arc;
 
 /// The database of the configuration. It is opened when it is first used.
 #[derive(Clone)]
 pub struct Kept {
     /// The database.
-    pub database: Arc<dyn Database>,
+    pub database: Arc<Store>,
     /// What other copies of lango change in it, where there can be some.
     pub changes: Option<Arc<dyn Changes>>,
 }

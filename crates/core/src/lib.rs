@@ -13,9 +13,9 @@ mod declaration;
 mod embedder;
 mod error_chain;
 mod event;
-mod hold;
 mod ids;
 mod input;
+mod lease;
 mod limits;
 mod model;
 mod model_settings;
@@ -38,9 +38,9 @@ pub use declaration::{Declaration, Inspect, Preview, parse_arguments, schema_of}
 pub use embedder::{EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
 pub use error_chain::error_chain;
 pub use event::{AgentModel, CallStatus, Event, EventBody, Fault, TurnEnvironment, TurnSettings};
-pub use hold::{Hold, Patience, SessionLease};
 pub use ids::{AgentName, ApprovalId, CallId, FrameId, SessionId, ToolName, TurnId, UserId};
 pub use input::{MessageOrigin, UserInput};
+pub use lease::{BoxLease, BusyPolicy, SessionLease};
 pub use limits::{Limit, Limits};
 pub use model::{
     Call, Function, Message, Model, ModelError, ModelEvent, ModelFault, ModelReply, ModelRequest,

@@ -1,59 +1,58 @@
-//! The seam to storage: sessions, their append-only logs, and the bounded look back that a turn needs.
+//! Traits of storage: sessions, their append-only logs, and the bounded history that a turn needs.
 
 use crate::{
-    AgentName, ApprovalId, Attachment, BoxFuture, Event, Grant, Hold, MessageOrigin, Patience,
-    RemoteThread, SessionId, Text, Timestamp, Trust, TurnId, UserId, Waiting,
+    AgentName, ApprovalId, Attachment, BoxFuture, BoxLease, BusyPolicy, Event, Grant,
+    MessageOrigin, RemoteThread, SessionId, Text, Timestamp, Trust, TurnId, UserId, Waiting,
 };
 use serde::Serialize;
 
-/// Where sessions live while turns run.
+/// The logs of sessions, as turns use them.
 ///
 /// A batch is stored whole or not at all, and in its order. When the future resolves it outlives the process; if one of
 /// its events [is binding](crate::EventBody::is_binding), it and all before it outlive the machine. What is read does not
 /// grow with the length of the session.
 pub trait SessionStore: Send + Sync {
-    /// Makes an empty session. An id that is taken is [`StoreError::Exists`].
+    /// Creates an empty session. Fails with [`StoreError::Exists`] if the id is taken.
     fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// What a new turn has to know of a session: where its log ends, and the exchanges of the look back.
+    /// Reads what a new turn needs: where the log ends, and the exchanges of the history.
     fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>>;
 
-    /// Takes hold of a session, which need not be made yet. Where somebody else holds it, in this process or another, it is
-    /// waited for in the order of coming, or [`StoreError::Busy`].
-    fn hold(
+    /// Acquires the lease of a session, which need not exist yet. If it has an owner, in this process or another, the policy
+    /// decides: wait in the order of arrival, or fail with [`StoreError::Busy`].
+    fn acquire(
         &self,
         session: &SessionId,
-        patience: Patience,
-    ) -> BoxFuture<'_, Result<Hold, StoreError>>;
+        busy_policy: BusyPolicy,
+    ) -> BoxFuture<'_, Result<BoxLease, StoreError>>;
 
-    /// Appends events of one session. The first one's `seq` must follow the log's end, else [`StoreError::Conflict`]. A
-    /// session that is held elsewhere takes none: [`StoreError::Lost`].
+    /// Appends events of one session. Fails with [`StoreError::Conflict`] if the first one's `seq` does not follow the end of
+    /// the log, and with [`StoreError::Lost`] if another replica owns the session.
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Events of a session in their order.
+    /// Reads events of a session, in order.
     fn read(
         &self,
         session: &SessionId,
         page: Page,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
 
-    /// The events of one turn, in their order; none if there is no such turn.
+    /// Reads the events of one turn, in order; none if there is no such turn.
     fn turn_events(
         &self,
         session: &SessionId,
         turn: &TurnId,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
 
-    /// The answers that hold for calls to come: those given in this session, and those given for this folder by the
-    /// same user. What was revoked is not among them.
+    /// Reads the grants that apply to later calls: those given in this session, and those its user gave for this folder.
+    /// Revoked ones are not among them.
     fn grants(
         &self,
         session: &SessionId,
         folder: &str,
     ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>>;
 
-    /// Where the conversation of a session with a remote agent stands, by its events in the log: the task is there only
-    /// while it is not over.
+    /// Reads the state of a session's conversation with a remote agent. It names the remote task only while that is not over.
     fn remote_thread(
         &self,
         session: &SessionId,
@@ -61,16 +60,16 @@ pub trait SessionStore: Send + Sync {
     ) -> BoxFuture<'_, Result<Option<RemoteThread>, StoreError>>;
 }
 
-/// The list of sessions, for people.
+/// The list of sessions and approvals, as users see it.
 pub trait SessionCatalog: Send + Sync {
-    /// A user's sessions, the one used last first.
+    /// Lists a user's sessions, the most recently used first.
     fn list(
         &self,
         user: &UserId,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
-    /// A user's sessions whose id begins with `prefix`, in the order of their ids.
+    /// Lists a user's sessions whose id begins with `prefix`, by id.
     fn find(
         &self,
         user: &UserId,
@@ -78,37 +77,37 @@ pub trait SessionCatalog: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
-    /// What waits for a user, and what they granted, the oldest first.
+    /// Lists a user's pending requests and grants, the oldest first.
     fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>>;
 
-    /// How many requests wait for a user.
+    /// Counts a user's pending requests.
     fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>>;
 
-    /// Turns of all users that have no outcome, those that wait for a person included, in the order of their sessions.
-    /// Those whose session is known to be held elsewhere are left out.
+    /// Lists unfinished turns of all users, those that wait for an approval included, by session. Skips sessions that another
+    /// replica is known to own.
     fn unfinished(
         &self,
         after: Option<&SessionId>,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<UnfinishedTurn>, StoreError>>;
 
-    /// Takes a user's grant back; one that does not hold is [`StoreError::NotGranted`].
+    /// Revokes a user's grant. Fails with [`StoreError::NotGranted`] if there is none.
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
-/// A user's open questions and standing answers.
+/// A user's pending requests and grants.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Approvals {
-    /// Requests that nobody has answered.
+    /// Requests without an answer.
     pub waiting: Vec<Waiting>,
-    /// Answers that hold for calls to come.
+    /// Answers that apply to later calls.
     pub granted: Vec<Grant>,
 }
 
-/// Events that are stored together, shared with whoever shows them afterwards.
+/// Events that are stored together, shared with their subscribers afterwards.
 pub type Batch = std::sync::Arc<[Event]>;
 
-/// A session that is about to be.
+/// A session to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSession {
     /// Its id.
@@ -119,7 +118,7 @@ pub struct NewSession {
     pub created: Timestamp,
 }
 
-/// What a new turn has to know of a session.
+/// What a new turn needs to know of a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionHead {
     /// Whose it is.
@@ -128,20 +127,20 @@ pub struct SessionHead {
     pub next_seq: u64,
     /// How many turns there are, an unfinished one included.
     pub turns: u64,
-    /// The exchanges from [`SessionHead::look_back_start`] of the finished turns on, oldest first.
+    /// The exchanges from [`SessionHead::history_start`] of the finished turns on, oldest first.
     pub exchanges: Vec<Exchange>,
     /// The first `seq` of the last turn, if that turn has not finished.
     pub unfinished: Option<u64>,
 }
 
 impl SessionHead {
-    /// Exchanges are dropped from the look back in blocks of this many.
+    /// Exchanges are dropped from the history in blocks of this many.
     pub const BLOCK: u64 = 20;
 
-    /// The first turn (counted from 0) that the look back of a session with this many turns shows.
+    /// The first turn (counted from 0) in the history of a session with this many turns.
     ///
-    /// It moves in blocks, so that what a model is sent begins with the same bytes for many turns, which caches like.
-    pub fn look_back_start(turns: u64) -> u64 {
+    /// It moves in blocks, so that requests to a model begin with the same bytes for many turns, which providers cache.
+    pub fn history_start(turns: u64) -> u64 {
         (turns / Self::BLOCK).saturating_sub(1) * Self::BLOCK
     }
 }
@@ -231,7 +230,7 @@ pub struct SessionSummary {
     pub turns: u64,
 }
 
-/// A turn that has no outcome: somebody is at work on it, it waits for a person, or its process is gone.
+/// A turn without an outcome: it runs, waits for an approval, or was interrupted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnfinishedTurn {
     /// The session.
@@ -240,7 +239,7 @@ pub struct UnfinishedTurn {
     pub user: UserId,
     /// The turn.
     pub turn: TurnId,
-    /// Whether a person is asked for something.
+    /// Whether it waits for an approval.
     pub is_waiting: bool,
 }
 
@@ -253,7 +252,7 @@ pub enum StoreError {
         /// What was asked for.
         id: SessionId,
     },
-    /// There is no such grant, or it does not hold any more.
+    /// There is no such grant, or it was revoked.
     #[error("there is no granted approval `{id}`")]
     NotGranted {
         /// What was asked for.
@@ -265,13 +264,13 @@ pub enum StoreError {
         /// The id.
         id: SessionId,
     },
-    /// Somebody else appended to the session.
+    /// Another process appended to the session.
     #[error("session `{id}` was continued by another process; open it again")]
     Conflict {
         /// The session.
         id: SessionId,
     },
-    /// Somebody else holds it.
+    /// Another turn owns the session.
     #[error("session `{id}` is busy with another turn{}", in_line(.waiting))]
     Busy {
         /// The session.
@@ -279,7 +278,7 @@ pub enum StoreError {
         /// How many wait for it already, if that is why.
         waiting: Option<usize>,
     },
-    /// It is not held here any more: it was too long without word from the database, and somebody else may be at it.
+    /// The lease expired because the database could not be reached in time; another replica may own the session now.
     #[error(
         "session `{id}` is not held here any more; what was under way goes on where it is held now, or once it is opened again"
     )]

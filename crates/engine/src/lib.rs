@@ -11,9 +11,9 @@ mod answer_schema;
 mod attachments;
 mod capability;
 mod gate;
+mod history;
 mod instruction;
 mod json_schema;
-mod look_back;
 mod partition;
 mod rejection;
 mod runner;
@@ -30,8 +30,8 @@ pub use gate::{
     Action, Gate, GateError, Rule, Rules, edited_grant_problem, grant_problem, is_bound_to_content,
     narrower_command,
 };
+pub use history::LookBack;
 pub use instruction::DELEGATE;
-pub use look_back::LookBack;
 pub use partition::{Home, Homes, Named, Partition, partition};
 pub use runner::{
     Conversation, Runner, RunnerError, RunnerParts, Shown, Standing, Stop, TurnEnd, TurnReport,

@@ -20,8 +20,8 @@ pub use conversation::Conversation;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
-    AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, Clock, Environment,
-    Event, EventBody, Hold, Ids, Limits, Model, ModelSettings, Outcome, Patience, Recollection,
+    AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, BoxLease, BusyPolicy,
+    Clock, Environment, Event, EventBody, Ids, Limits, Model, ModelSettings, Outcome, Recollection,
     RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage, UserId, Waiting,
 };
 pub use standing::Standing;
@@ -62,7 +62,7 @@ pub struct RunnerParts {
     /// What is remembered of earlier conversations.
     pub recollection: Option<Arc<dyn Recollection>>,
     /// What to do when a session is busy with another turn.
-    pub patience: Patience,
+    pub busy_policy: BusyPolicy,
 }
 
 impl RunnerParts {
@@ -287,7 +287,7 @@ async fn drive(
     turn: &mut Turn,
     user: &UserId,
     first: Batch,
-    hold: &Hold,
+    lease: &BoxLease,
     stop: &Stop,
     shown: &mpsc::Sender<Shown>,
 ) -> Result<TurnEnd, RunnerError> {
@@ -309,7 +309,9 @@ async fn drive(
             if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
                 let told = news.sender_for(&step);
                 let shown = shown.clone();
-                under_way.push(perform::perform(parts, turn, user, hold, step, shown, told));
+                under_way.push(perform::perform(
+                    parts, turn, user, lease, step, shown, told,
+                ));
             }
         }
         if under_way.is_empty() && turn.is_parked() && !stop.is_stopped() {

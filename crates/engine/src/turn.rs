@@ -31,7 +31,7 @@ mod structured;
 mod trust;
 
 use crate::gate::Rules;
-use crate::look_back::LookBack;
+use crate::history::LookBack;
 use crate::tree::Tree;
 use lango_core::{
     AgentName, Event, EventBody, FrameId, Limits, Outcome, SessionId, Text, Timestamp, TurnId,
@@ -48,7 +48,7 @@ pub struct Turn {
     tree: Arc<Tree>,
     session: SessionId,
     id: TurnId,
-    look_back: Arc<LookBack>,
+    history: Arc<LookBack>,
     rules: Arc<Rules>,
     state: State,
     next_seq: u64,
@@ -66,7 +66,7 @@ pub struct TurnStart {
     /// The `seq` of its first event.
     pub first_seq: u64,
     /// Earlier turns, as far as they are shown to agents.
-    pub look_back: Arc<LookBack>,
+    pub history: Arc<LookBack>,
     /// Which calls run, which are asked for, which never run.
     pub rules: Arc<Rules>,
 }
@@ -111,7 +111,7 @@ impl Turn {
             tree,
             session: start.session,
             id: start.turn,
-            look_back: start.look_back,
+            history: start.history,
             rules: start.rules,
             state,
             next_seq: start.first_seq,

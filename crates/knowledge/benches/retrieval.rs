@@ -8,7 +8,7 @@
 
 use lango_core::{Clock, Timestamp, UserId};
 use lango_knowledge::{AddOptions, Library, Mode, OfflineEmbedder, Query};
-use lango_store::database_at;
+use lango_store::Store;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::fs;
@@ -56,7 +56,7 @@ fn main() {
 async fn measure(folder: &Path, database: Option<&str>) -> Value {
     let place = tempfile::tempdir().unwrap();
     let own = format!("sqlite:{}", place.path().join("lango.db").display());
-    let store = database_at(database.unwrap_or(&own), "lango".into()).unwrap();
+    let store = Arc::new(Store::at(database.unwrap_or(&own), "lango".into()).unwrap());
     let embedder = Arc::new(OfflineEmbedder::with_frequencies(store.clone()));
     let library = Library::new(store, Some(embedder), Arc::new(Fixed));
     let user = UserId::from("local");

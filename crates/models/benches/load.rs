@@ -191,7 +191,7 @@ fn runner(store: Arc<dyn SessionStore>, address: &str) -> Runner {
         limits: Limits::default(),
         rules: Arc::default(),
         recollection: None,
-        patience: lango_core::Patience::Wait { most: 16 },
+        busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
     })
 }
 

@@ -8,7 +8,7 @@
 //! deletion that meet in PostgreSQL, the later one sees what the earlier one did. Times are in milliseconds since 1970, by the
 //! clock of the database.
 
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::{Failure, Sql, Tx, Value, sql, statements, values};
 use crate::store::Store;
 use crate::stored::{check_user, failed};

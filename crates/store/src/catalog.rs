@@ -1,8 +1,8 @@
 //! The lists of sessions and approvals that a user sees.
 
+use crate::Answer;
 use crate::approvals::{self, APPROVALS, COUNT_WAITING, REVOKE};
 use crate::archive::is_hidden;
-use crate::database::Answer;
 use crate::engine::{Engine, Failure, Row, statements, values};
 use crate::store::Store;
 use lango_core::{

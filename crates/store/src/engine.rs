@@ -21,7 +21,7 @@ pub(crate) use tx::Tx;
 pub(crate) use value::stored;
 pub(crate) use value::{ToValue, Value, bulk_row, values};
 
-use crate::database::Answer;
+use crate::Answer;
 use crate::postgres::PostgresEngine;
 use crate::sqlite::SqliteEngine;
 use lango_core::{BoxFuture, StoreError};

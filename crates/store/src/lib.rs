@@ -4,7 +4,6 @@
 //! lango share, or one in memory that ends with the process. All stand behind the seams [`SessionStore`](lango_core::SessionStore) and
 //! [`SessionCatalog`](lango_core::SessionCatalog) and pass the same contract suite. The bytes of attachments are beside the
 //! sessions that refer to them ([`AttachmentStore`](lango_core::AttachmentStore)).
-//! [`Database`] is all of it: sessions, tasks, and the rows of library, graph and memory.
 //!
 //! ```no_run
 //! use lango_core::{AgentName, NewSession, SessionId, SessionStore, StoreError, Timestamp, UserId};
@@ -26,7 +25,6 @@ pub mod archive;
 mod attachments;
 mod catalog;
 mod chain;
-mod database;
 mod engine;
 pub mod graph;
 mod library;
@@ -44,6 +42,9 @@ pub mod transfer;
 mod vault;
 mod web_cache;
 
+/// What a database gives, or why not.
+pub type Answer<'a, T> = lango_core::BoxFuture<'a, Result<T, lango_core::StoreError>>;
+
 pub use agent_memory::{
     Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep,
     NewRecollection, NewSavedMemory, ParseMemoryIdError, PromptMemory, Recollection,
@@ -51,7 +52,6 @@ pub use agent_memory::{
 };
 pub use attachments::{LARGEST_ATTACHMENT, digest_of};
 pub use chain::Chain;
-pub use database::{Answer, Database, database_at};
 pub use graph::GraphRows;
 pub use library::{
     CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, KnowledgeRow,

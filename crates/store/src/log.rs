@@ -11,16 +11,16 @@ pub(crate) mod statements;
 pub(crate) use append::{import, log_end};
 pub(crate) use batch::Ends;
 
+use crate::Answer;
 use crate::approvals::{self, GRANTS};
-use crate::database::Answer;
 use crate::engine::{Durability, Engine, Failure, Tx, stored, values};
 use crate::postgres::renewer::EVENTS as CHANNEL;
 use crate::store::Store;
 use crate::stored::{check_user, event, not_found};
 use append::{Guard, NewEvents, append};
 use lango_core::{
-    AgentName, Batch, Event, Grant, Hold, NewSession, Page, Patience, RemoteThread, SessionHead,
-    SessionId, SessionStore, StoreError, TurnId,
+    AgentName, Batch, BoxLease, BusyPolicy, Event, Grant, NewSession, Page, RemoteThread,
+    SessionHead, SessionId, SessionStore, StoreError, TurnId,
 };
 use statements::*;
 
@@ -50,12 +50,12 @@ impl SessionStore for Store {
         })
     }
 
-    fn hold(&self, session: &SessionId, patience: Patience) -> Answer<'_, Hold> {
+    fn acquire(&self, session: &SessionId, busy_policy: BusyPolicy) -> Answer<'_, BoxLease> {
         let session = session.clone();
         Box::pin(async move {
             match &self.engine {
-                Engine::Sqlite(sqlite) => sqlite.lock(&session, patience).await,
-                Engine::Postgres(postgres) => postgres.lease(&session, patience).await,
+                Engine::Sqlite(sqlite) => sqlite.lock(&session, busy_policy).await,
+                Engine::Postgres(postgres) => postgres.lease(&session, busy_policy).await,
             }
         })
     }

@@ -3,7 +3,7 @@
 
 mod statements;
 
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::{Failure, Row, Tx, values};
 use crate::store::Store;
 use crate::stored::{check_user, failed};

@@ -26,7 +26,7 @@ use acquire::SessionLeases;
 use address::Address;
 pub use address::without_password;
 use database::Database;
-use lango_core::{Hold, Patience, SessionId, StoreError};
+use lango_core::{BoxLease, BusyPolicy, SessionId, StoreError};
 use leases::{Lease, LeaseTable};
 use renewer::LeaseRenewer;
 use statements::leases::SUCCEEDED;
@@ -140,9 +140,9 @@ impl PostgresEngine {
     pub(crate) async fn lease(
         &self,
         session: &SessionId,
-        patience: Patience,
-    ) -> Result<Hold, StoreError> {
-        self.leases.acquire(session, patience).await
+        busy_policy: BusyPolicy,
+    ) -> Result<BoxLease, StoreError> {
+        self.leases.acquire(session, busy_policy).await
     }
 
     /// The lease that this replica has on a session, or had and did not give up.

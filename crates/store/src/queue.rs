@@ -1,6 +1,6 @@
 //! One turn at a time in a session within this process: a second waiter queues in the order of arrival, or is refused.
 
-use lango_core::{Patience, SessionId, StoreError};
+use lango_core::{BusyPolicy, SessionId, StoreError};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Mutex as Front, OwnedMutexGuard};
@@ -57,16 +57,16 @@ impl Queues {
     pub async fn join(
         self: &Arc<Self>,
         session: &SessionId,
-        patience: Patience,
+        busy_policy: BusyPolicy,
     ) -> Result<QueuePlace, StoreError> {
-        Ok(self.enter(session, patience)?.front().await)
+        Ok(self.enter(session, busy_policy)?.front().await)
     }
 
     /// Joins a session's queue. The order is that of asking for the front.
     pub fn enter(
         self: &Arc<Self>,
         session: &SessionId,
-        patience: Patience,
+        busy_policy: BusyPolicy,
     ) -> Result<Waiter, StoreError> {
         let mut sessions = self.sessions();
         let length = sessions.get(session).map_or(0, |queue| queue.length);
@@ -74,13 +74,13 @@ impl Queues {
             id: session.clone(),
             waiting,
         };
-        match (patience, length.checked_sub(1)) {
+        match (busy_policy, length.checked_sub(1)) {
             (_, None) => {}
-            (Patience::Refuse, Some(_)) => return Err(busy(None)),
-            (Patience::Wait { most }, Some(waiting)) if waiting >= most => {
+            (BusyPolicy::Refuse, Some(_)) => return Err(busy(None)),
+            (BusyPolicy::Wait { max_waiters: most }, Some(waiting)) if waiting >= most => {
                 return Err(busy(Some(waiting)));
             }
-            (Patience::Wait { .. }, Some(_)) => {}
+            (BusyPolicy::Wait { .. }, Some(_)) => {}
         }
         let queue = sessions.entry(session.clone()).or_default();
         queue.length += 1;
@@ -116,15 +116,15 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const WAIT: Patience = Patience::Wait { most: 2 };
+    const WAIT: BusyPolicy = BusyPolicy::Wait { max_waiters: 2 };
 
     #[tokio::test]
     async fn one_waiter_at_a_time_is_let_in_and_nothing_is_left_behind() {
         let queues = Arc::new(Queues::default());
         let (one, other) = (SessionId::from("s_1"), SessionId::from("s_2"));
         let first = queues.join(&one, WAIT).await.unwrap();
-        assert!(queues.join(&one, Patience::Refuse).await.is_err());
-        assert!(queues.join(&other, Patience::Refuse).await.is_ok());
+        assert!(queues.join(&one, BusyPolicy::Refuse).await.is_err());
+        assert!(queues.join(&other, BusyPolicy::Refuse).await.is_ok());
         let second = queues.join(&one, WAIT);
         let (second, ()) = tokio::join!(second, async { drop(first) });
         let impatient = tokio::time::timeout(Duration::ZERO, queues.join(&one, WAIT));

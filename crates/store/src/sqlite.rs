@@ -24,7 +24,7 @@ use crate::tables::OpenMode;
 use connection::execute;
 use futures_util::FutureExt as _;
 use in_memory::InMemory;
-use lango_core::{Hold, Patience, SessionId, StoreError};
+use lango_core::{BoxLease, BusyPolicy, SessionId, StoreError};
 use readers::Readers;
 use rusqlite::Connection;
 use std::path::Path;
@@ -119,12 +119,12 @@ impl SqliteEngine {
     pub(crate) async fn lock(
         &self,
         session: &SessionId,
-        patience: Patience,
-    ) -> Result<Hold, StoreError> {
+        busy_policy: BusyPolicy,
+    ) -> Result<BoxLease, StoreError> {
         if self.writer.is_in_memory() {
-            return lock::lock_here(&self.queues, session, patience).await;
+            return lock::lock_here(&self.queues, session, busy_policy).await;
         }
-        lock::lock(self.writer.path(), &self.queues, session, patience).await
+        lock::lock(self.writer.path(), &self.queues, session, busy_policy).await
     }
 
     /// Opens it for reading; one that is where nobody can write is read as it is.

@@ -1,6 +1,5 @@
 //! The store: one database with all that lango stores, whichever database it is.
 
-use crate::database::{Answer, Database};
 use crate::engine::Engine;
 use crate::library::nearest::BitsCache;
 use crate::log::Ends;
@@ -27,6 +26,21 @@ pub struct Store {
 }
 
 impl Store {
+    /// The database at `sqlite:PATH` or `postgres://user:password@host/database`. It is opened when it is first used.
+    ///
+    /// `root_agent` is the author of stored messages that have none because they are older than authors.
+    pub fn at(place: &str, root_agent: AgentName) -> Result<Self, StoreError> {
+        match place.split_once(':') {
+            Some(("sqlite", path)) if !path.is_empty() => Self::sqlite(path, root_agent),
+            Some(("postgres" | "postgresql", _)) => Self::postgres(place, root_agent),
+            // What else it says may be a secret.
+            _ => Err(StoreError::Failed {
+                detail: "a database is `sqlite:PATH` or `postgres://user:password@host/database`"
+                    .to_owned(),
+            }),
+        }
+    }
+
     /// A new database that ends with the store.
     pub fn in_memory() -> Self {
         // No message in it is older than authors.
@@ -110,6 +124,14 @@ impl Store {
         }
     }
 
+    /// Opens the database for a caller that only reads: a SQLite file that cannot be written is read as it is.
+    pub async fn open_for_reading(&self) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.readable().await,
+            Engine::Postgres(postgres) => postgres.open_now().await,
+        }
+    }
+
     /// Copies a SQLite database, as it is at this moment, to a file that does not exist yet. `seen` is told how many pages are
     /// left and how many there are. PostgreSQL's own tools copy its databases.
     pub async fn back_up(
@@ -136,23 +158,6 @@ impl Store {
 impl Default for Store {
     fn default() -> Self {
         Self::in_memory()
-    }
-}
-
-impl Database for Store {
-    fn store(&self) -> &Store {
-        self
-    }
-
-    fn ready(&self) -> Answer<'_, ()> {
-        Box::pin(self.open_now())
-    }
-
-    fn readable(&self) -> Answer<'_, ()> {
-        match &self.engine {
-            Engine::Sqlite(sqlite) => Box::pin(sqlite.readable()),
-            Engine::Postgres(postgres) => Box::pin(postgres.open_now()),
-        }
     }
 }
 

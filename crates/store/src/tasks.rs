@@ -1,6 +1,6 @@
 //! Tasks of servers: stored whole, found by user, conversation, state and time.
 
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::{Failure, Row, ToValue as _, Tx, Value, statements, values};
 use crate::postgres::renewer::TASKS;
 use crate::store::Store;
@@ -12,7 +12,7 @@ use lango_core::{
 const OPENINGS: usize = 3;
 
 impl TaskStore for Store {
-    fn keep_new(&self, task: TaskRecord, message: &str) -> Answer<'_, Opened> {
+    fn insert(&self, task: TaskRecord, message: &str) -> Answer<'_, Opened> {
         let given = (task, message.to_owned());
         Box::pin(async move {
             let id = given.0.id.clone();
@@ -34,7 +34,7 @@ impl TaskStore for Store {
                 .engine
                 .write_one(task, |tx, task| Box::pin(put(tx, task)));
             let put = put.await?;
-            if put == Put::Kept {
+            if put == Put::Stored {
                 self.engine.notify(TASKS, &id);
             }
             Ok(put)
@@ -69,7 +69,7 @@ impl TaskStore for Store {
         })
     }
 
-    fn ask_to_cancel(&self, user: &UserId, id: &str) -> Answer<'_, bool> {
+    fn request_cancel(&self, user: &UserId, id: &str) -> Answer<'_, bool> {
         let given = (user.clone(), id.to_owned());
         Box::pin(async move {
             let id = given.1.clone();
@@ -84,7 +84,7 @@ impl TaskStore for Store {
         })
     }
 
-    fn to_cancel(&self, after: Option<&str>, limit: usize) -> Answer<'_, Vec<Text>> {
+    fn cancel_requests(&self, after: Option<&str>, limit: usize) -> Answer<'_, Vec<Text>> {
         let given = (after.unwrap_or_default().to_owned(), limit);
         self.engine.read(given, |tx, (after, limit)| {
             Box::pin(async move { tx.column(TO_CANCEL, values![after, limit]).await })
@@ -115,10 +115,10 @@ async fn open(tx: &mut Tx<'_>, task: &TaskRecord, message: &str) -> Result<Opene
 
 async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put, Failure> {
     if tx.execute(PUT, &columns(task)).await? > 0 {
-        return Ok(Put::Kept);
+        return Ok(Put::Stored);
     }
     if tx.is_repeated() && get(tx, &task.user, &task.id).await?.as_ref() == Some(task) {
-        return Ok(Put::Kept);
+        return Ok(Put::Stored);
     }
     match tx.value::<UserId>(OWNER, values![task.id]).await? {
         Some(owner) if owner != task.user => Err(Failure::other(format!(

@@ -2,7 +2,7 @@
 //!
 //! A change locks the row of the vault first, so that replicas change one vault one after the other.
 
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::{Failure, Row, Tx, statements, values};
 use crate::store::Store;
 use crate::stored::{check_user, failed};

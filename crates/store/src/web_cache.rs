@@ -1,7 +1,7 @@
 //! Web pages that were fetched, within a limit for each user.
 
+use crate::Answer;
 use crate::attachments::digest_of;
-use crate::database::Answer;
 use crate::engine::{Failure, Row, statements, values};
 use crate::store::Store;
 use crate::stored::check_user;

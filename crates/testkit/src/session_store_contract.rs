@@ -12,9 +12,9 @@
 mod approvals;
 mod attachments;
 mod catalog;
-mod holds;
+mod history;
+mod leases;
 mod log;
-mod look_back;
 mod remote;
 mod samples;
 mod tasks;
@@ -22,9 +22,9 @@ mod tasks;
 pub use approvals::*;
 pub use attachments::*;
 pub use catalog::*;
-pub use holds::*;
+pub use history::*;
+pub use leases::*;
 pub use log::*;
-pub use look_back::*;
 pub use remote::*;
 pub use samples::{Sketch, attachment, every_kind_of_event};
 pub use tasks::*;
@@ -118,7 +118,7 @@ macro_rules! session_store_contract {
             appends_to_fifty_sessions_at_once_all_arrive
             a05_consecutive_messages_of_different_authors_are_never_merged
             a07_an_author_that_is_in_no_tree_is_kept
-            the_look_back_moves_in_blocks
+            the_history_moves_in_blocks
             an_unfinished_turn_is_named_and_not_shown
             an_unfinished_turn_that_is_finished_later_is_shown
             a_turn_that_ended_without_a_word_has_no_answer

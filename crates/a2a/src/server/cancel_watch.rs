@@ -72,7 +72,7 @@ impl Shared {
         let here: HashMap<&str, _> = active.keys().map(|key| (key.1.as_str(), key)).collect();
         for _ in 0..PAGES {
             // What cannot be read now is read by the next scan.
-            let Ok(page) = self.tasks.to_cancel(after.as_deref(), PAGE).await else {
+            let Ok(page) = self.tasks.cancel_requests(after.as_deref(), PAGE).await else {
                 return;
             };
             for id in &page {

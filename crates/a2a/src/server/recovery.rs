@@ -93,7 +93,7 @@ impl Shared {
         if candidates.is_empty() {
             return Ok(recovered);
         }
-        let to_cancel = self.tasks.to_cancel(None, PAGE).await?;
+        let to_cancel = self.tasks.cancel_requests(None, PAGE).await?;
         let to_cancel: HashSet<Text> = to_cancel.into_iter().collect();
         let mut results = futures_util::stream::iter(candidates)
             .map(|task| {

@@ -6,7 +6,7 @@ use lango_core::{
     PaymentQuery, PaymentState, PaymentStore, Reservation, Reserved, StoreError, TotalsQuery,
 };
 use lango_payment::{PaymentError, Payments};
-use lango_store::database_at;
+use lango_store::Store;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -89,7 +89,7 @@ async fn pay(payments: &Payments, job: Job, is_key_planted: bool) -> String {
 
 impl World {
     pub fn store(&self) -> Arc<dyn PaymentStore> {
-        database_at(&self.database, "root".into()).expect("a database")
+        Arc::new(Store::at(&self.database, "root".into()).expect("a database"))
     }
 
     pub fn payments(&self) -> Payments {

@@ -2,7 +2,7 @@
 
 use super::random::Random;
 use lango_core::{
-    Answer, AnsweredBy, Asks, Batch, Effect, Limits, Message, ModelReply, ModelRequest, Patience,
+    Answer, AnsweredBy, Asks, Batch, BusyPolicy, Effect, Limits, Message, ModelReply, ModelRequest,
     SessionId, SessionStore, Tool, UserId,
 };
 use lango_engine::{
@@ -226,7 +226,7 @@ pub fn runner(store: Arc<dyn SessionStore>) -> Runner {
         limits: Limits::default(),
         rules: Arc::new(Rules::new(vec![ask])),
         recollection: None,
-        patience: Patience::Wait { most: 16 },
+        busy_policy: BusyPolicy::Wait { max_waiters: 16 },
     })
 }
 

@@ -13,12 +13,12 @@ pub use delete::delete;
 pub use export::export;
 pub use import::import;
 use lango_core::{SessionId, StoreError, UserId};
-use lango_store::{Database, Store, archive};
+use lango_store::{Store, archive};
 use std::sync::Arc;
 
 impl App {
     /// The store for something that must be there already.
-    pub(crate) fn existing_store(&self) -> Result<Arc<dyn Database>, Failure> {
+    pub(crate) fn existing_store(&self) -> Result<Arc<Store>, Failure> {
         match &self.loaded.settings.session.store {
             StoreLocation::Sqlite(path) if matches!(path.try_exists(), Ok(false)) => {
                 let message = format!("nothing is stored yet: there is no `{}`", path.display());

@@ -5,16 +5,15 @@ mod vault;
 use super::mcp;
 use crate::app::App;
 use crate::config::StoreLocation;
-use crate::egress;
 use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::payment::PaymentHealth;
 use crate::redact::redact;
 use crate::screen::{self, Layout};
-use crate::web;
+use crate::{egress, web};
 use lango_models::Offline;
 use lango_sandbox::Strength;
-use lango_store::VectorSearch;
+use lango_store::{LibraryRows, VectorSearch};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

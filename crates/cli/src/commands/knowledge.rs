@@ -6,7 +6,7 @@ use crate::exit::{Exit, Failure};
 use crate::knowledge::Knowledge;
 use crate::markdown::sanitize;
 use crate::screen::{self, Bar, Layout, age, count, one_line};
-use lango_core::{Clock, Hold, Patience, SessionId, StoreError, Trust};
+use lango_core::{BoxLease, BusyPolicy, Clock, SessionId, StoreError, Trust};
 use lango_engine::SystemClock;
 use lango_knowledge::{AddOptions, AddReport, Hit, Mode, Progress, Query};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result
     match command {
         KnowledgeCommand::Add { paths, trust, json } => {
             embedder_works(known)?;
-            let _hold = hold_library(&app).await?;
+            let _hold = lease_library(&app).await?;
             add(&app, known, paths, trust, json).await?;
         }
         KnowledgeCommand::Search {
@@ -45,7 +45,7 @@ pub async fn knowledge(config: Vec<String>, command: KnowledgeCommand) -> Result
         }
         KnowledgeCommand::Reindex => {
             embedder_works(known)?;
-            let _hold = hold_library(&app).await?;
+            let _hold = lease_library(&app).await?;
             let bar = Bar::new();
             let show = |done: usize| bar.show(&format!("{done} chunks"));
             let report = known.library.reindex(&show).await?;
@@ -67,16 +67,18 @@ fn embedder_works(known: &Knowledge) -> Result<(), Failure> {
 }
 
 /// One change of the library at a time; a second one waits for the first.
-async fn hold_library(app: &App) -> Result<Hold, Failure> {
+async fn lease_library(app: &App) -> Result<BoxLease, Failure> {
     let store = app.sessions().await?.store;
     let library = SessionId::from("library");
-    match store.hold(&library, Patience::Refuse).await {
+    match store.acquire(&library, BusyPolicy::Refuse).await {
         Err(StoreError::Busy { .. }) => {
             screen::say("another change of the library is under way; waiting for it");
         }
-        held => return Ok(held?),
+        lease => return Ok(lease?),
     }
-    Ok(store.hold(&library, Patience::Wait { most: 100 }).await?)
+    Ok(store
+        .acquire(&library, BusyPolicy::Wait { max_waiters: 100 })
+        .await?)
 }
 
 async fn add(

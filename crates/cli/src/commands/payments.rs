@@ -7,7 +7,7 @@ use crate::payment::{PaymentStatus, Source, StoredWallet, correct_endpoint, set_
 use crate::screen::{self, Layout};
 use crate::vault::typed;
 use chrono::DateTime;
-use lango_core::{Payment, PaymentAccount, PaymentQuery};
+use lango_core::{Payment, PaymentAccount, PaymentQuery, PaymentStore};
 use lango_payment::{
     KeyBytes, PaymentError, Payments, address_of, amount_text, checksummed, key_text, parse_key,
     payment_json,

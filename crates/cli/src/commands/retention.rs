@@ -6,9 +6,9 @@
 
 use crate::app::App;
 use crate::screen::{self, count};
-use lango_core::{Clock, Patience, StoreError, Timestamp, UserId};
+use lango_core::{BusyPolicy, Clock, SessionStore, StoreError, Timestamp, UserId};
 use lango_engine::SystemClock;
-use lango_store::Database;
+use lango_store::Store;
 use lango_store::archive::{ExpiredPage, remove_hidden};
 use std::fmt;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ pub fn retain(app: &App) -> Retaining {
 /// Removes what these users have not used since, in steps so small that turns do not wait; and what was left half removed or
 /// half imported by a process that died.
 pub async fn expire(
-    store: &dyn Database,
+    store: &Store,
     users: &[UserId],
     before: Timestamp,
 ) -> Result<Gone, StoreError> {
@@ -98,13 +98,13 @@ pub async fn expire(
                 break;
             }
             for id in &expired {
-                let held = store.hold(id, Patience::Refuse).await;
-                let _held = match held {
+                let lease = store.acquire(id, BusyPolicy::Refuse).await;
+                let _lease = match lease {
                     Err(StoreError::Busy { .. }) => {
                         (gone.busy, skip) = (gone.busy + 1, skip + 1);
                         continue;
                     }
-                    held => held?,
+                    lease => lease?,
                 };
                 if store.hide_session(id, Some(before)).await? {
                     remove_hidden(store, id).await?;
@@ -125,16 +125,16 @@ pub async fn expire(
     Ok(gone)
 }
 
-async fn remove_remains(store: &dyn Database, user: &UserId) -> Result<(), StoreError> {
+async fn remove_remains(store: &Store, user: &UserId) -> Result<(), StoreError> {
     let mut after = None;
     loop {
         let remains = store.hidden_sessions(user, after.as_ref(), AT_ONCE).await?;
         for id in &remains {
-            match store.hold(id, Patience::Refuse).await {
+            match store.acquire(id, BusyPolicy::Refuse).await {
                 // Somebody is at it: it comes or goes.
                 Err(StoreError::Busy { .. }) => {}
-                held => {
-                    let _held = held?;
+                lease => {
+                    let _lease = lease?;
                     remove_hidden(store, id).await?;
                 }
             }

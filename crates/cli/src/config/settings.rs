@@ -259,11 +259,11 @@ pub struct SessionSettings {
 
 impl SessionSettings {
     /// What a question does that finds its session busy.
-    pub fn patience(&self) -> lango_core::Patience {
+    pub fn busy_policy(&self) -> lango_core::BusyPolicy {
         match self.when_busy {
-            WhenBusy::Refuse => lango_core::Patience::Refuse,
-            WhenBusy::Wait => lango_core::Patience::Wait {
-                most: self.queue_limit as usize,
+            WhenBusy::Refuse => lango_core::BusyPolicy::Refuse,
+            WhenBusy::Wait => lango_core::BusyPolicy::Wait {
+                max_waiters: self.queue_limit as usize,
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::lango::{Lango, Ran, finish_child, of_type, text};
 use crate::terminal::Terminal;
-use lango_core::{Patience, SessionId, SessionStore};
+use lango_core::{BusyPolicy, SessionId, SessionStore};
 use lango_store::Store;
 use lango_testkit::session_store_contract::Sketch;
 use rusqlite::Connection;
@@ -454,7 +454,9 @@ fn a_session_that_is_busy_here_is_not_imported_over() {
     let other = lango.workspace().join("other.db");
     let store = Store::sqlite(other, "lango-orchestrator".into()).unwrap();
     let id = SessionId::from(session.as_str());
-    let held = runtime.block_on(store.hold(&id, Patience::Refuse)).unwrap();
+    let held = runtime
+        .block_on(store.acquire(&id, BusyPolicy::Refuse))
+        .unwrap();
     let ran = import(&lango, &whole);
     ran.refused(1, &[&session, "busy"]);
     drop(held);

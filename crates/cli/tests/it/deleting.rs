@@ -5,7 +5,7 @@ use crate::lango::{Lango, PATIENCE, text};
 use crate::serve::Serving;
 use crate::terminal::Terminal;
 use lango_core::{
-    Patience, SessionId, SessionStore, Source, TaskRecord, TaskStore, Timestamp, Trust, UserId,
+    BusyPolicy, SessionId, SessionStore, Source, TaskRecord, TaskStore, Timestamp, Trust, UserId,
 };
 use lango_store::{DocumentPart, LibraryRows, NewChunk, NewDocument, Store};
 use rusqlite::Connection;
@@ -75,7 +75,7 @@ fn attach(lango: &Lango, session: &str) {
             revision: 1,
             attempts: 0,
         };
-        store.keep_new(task, MARKER).await.unwrap();
+        store.insert(task, MARKER).await.unwrap();
     });
 }
 
@@ -147,7 +147,9 @@ fn a_session_that_is_busy_is_not_deleted_nor_are_those_beside_it() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let store = Store::sqlite(lango.database(), "lango-orchestrator".into()).unwrap();
     let id = SessionId::from(two.as_str());
-    let held = runtime.block_on(store.hold(&id, Patience::Refuse)).unwrap();
+    let held = runtime
+        .block_on(store.acquire(&id, BusyPolicy::Refuse))
+        .unwrap();
     let ran = lango.run(&["sessions", "delete", "--yes", &one, &two]);
     ran.refused(1, &[&two, "busy"]);
     assert_eq!(ids(&lango).len(), 2);

@@ -2,7 +2,7 @@
 
 use crate::archive::add_turns;
 use crate::lango::{Lango, PATIENCE, finish_child, text};
-use lango_core::{Patience, SessionId, SessionStore};
+use lango_core::{BusyPolicy, SessionId, SessionStore};
 use lango_store::Store;
 use rusqlite::Connection;
 use std::fs;
@@ -190,7 +190,9 @@ fn a_database_that_is_in_use_is_not_moved() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let store = Store::sqlite(lango.database(), "lango-orchestrator".into()).unwrap();
     let id = SessionId::from(session.as_str());
-    let held = runtime.block_on(store.hold(&id, Patience::Refuse)).unwrap();
+    let held = runtime
+        .block_on(store.acquire(&id, BusyPolicy::Refuse))
+        .unwrap();
     let from = format!("sqlite:{}", lango.database().display());
     let arguments = ["store", "move", &from, "sqlite:new.db"];
     lango

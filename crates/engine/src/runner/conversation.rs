@@ -4,12 +4,12 @@
 use super::{
     RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, attachments, drive,
 };
-use crate::look_back::LookBack;
+use crate::history::LookBack;
 use crate::runner::Runner;
 use crate::turn::{Turn, TurnStart};
 use lango_core::{
-    AgentModel, AgentName, Batch, Event, EventBody, Exchange, ExchangeAnswer, Extent, Hold,
-    MemoryContext, Model, NewSession, Page, Patience, SessionHead, SessionId, StoreError, Subject,
+    AgentModel, AgentName, Batch, BoxLease, BusyPolicy, Event, EventBody, Exchange, ExchangeAnswer,
+    Extent, MemoryContext, Model, NewSession, Page, SessionHead, SessionId, StoreError, Subject,
     Text, Trust, TurnId, TurnSettings, UserId, UserInput, Waiting,
 };
 use std::sync::Arc;
@@ -22,8 +22,8 @@ pub struct Conversation {
     pub(super) user: UserId,
     pub(super) next_seq: u64,
     turns: u64,
-    look_back: Arc<LookBack>,
-    pub(super) patience: Patience,
+    history: Arc<LookBack>,
+    pub(super) busy_policy: BusyPolicy,
     pub(super) place: Place,
     pub(super) left: Option<LeftOver>,
 }
@@ -61,13 +61,13 @@ impl Conversation {
     pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
         let session = SessionId::new(parts.ids.fresh("s_"));
         Self {
-            patience: parts.patience,
+            busy_policy: parts.busy_policy,
             parts,
             session,
             user,
             next_seq: 1,
             turns: 0,
-            look_back: Arc::default(),
+            history: Arc::default(),
             place: Place::Unsaved,
             left: None,
         }
@@ -89,7 +89,7 @@ impl Conversation {
     /// The same, but it never waits in line for its session.
     pub fn impatient(self) -> Self {
         Self {
-            patience: Patience::Refuse,
+            busy_policy: BusyPolicy::Refuse,
             ..self
         }
     }
@@ -158,7 +158,7 @@ impl Conversation {
     ) -> Result<TurnEnd, RunnerError> {
         let question = question.into();
         check_input(&question)?;
-        let hold = self.take_hold(stop, shown).await?;
+        let lease = self.take_hold(stop, shown).await?;
         match self.place {
             Place::Unsaved => {
                 self.create().await?;
@@ -166,19 +166,19 @@ impl Conversation {
             Place::Current if self.left.is_none() => {}
             Place::Current | Place::Stale => self.read().await?,
         }
-        self.turn_held(id, question, &hold, stop, shown).await
+        self.turn_held(id, question, &lease, stop, shown).await
     }
 
-    /// Runs one turn in a session that is held and was read.
+    /// Runs one turn in a session that was leased and read.
     pub(super) async fn turn_held(
         &mut self,
         id: TurnId,
         mut question: UserInput,
-        hold: &Hold,
+        lease: &BoxLease,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
-        self.finish_what_is_left(hold, stop).await?;
+        self.finish_what_is_left(lease, stop).await?;
         attachments::store_question(&self.parts, &self.user, &mut question).await?;
         let memory = match &self.parts.recollection {
             Some(recollection) => recollection.recall(&self.user, &self.session).await,
@@ -190,7 +190,7 @@ impl Conversation {
             // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
             Err(RunnerError::Store(StoreError::Conflict { .. })) => {
                 self.read().await?;
-                self.finish_what_is_left(hold, stop).await?;
+                self.finish_what_is_left(lease, stop).await?;
                 self.place = Place::Stale;
                 let (again, first) = self.begin(&id, &question, &memory);
                 turn = again;
@@ -203,7 +203,7 @@ impl Conversation {
         question.attachments = first
             .first()
             .map_or_else(Vec::new, |first| first.body.attachments().to_vec());
-        let end = self.drive(&mut turn, first, hold, stop, shown).await?;
+        let end = self.drive(&mut turn, first, lease, stop, shown).await?;
         self.next_seq = turn.next_seq();
         let report = match end {
             TurnEnd::Finished(report) => report,
@@ -240,19 +240,19 @@ impl Conversation {
         TurnEnd::Waiting(waiting)
     }
 
-    /// Takes steps of a turn of this session, as long as the session is held.
+    /// Performs steps of a turn as long as the session's lease is valid.
     pub(super) async fn drive(
         &self,
         turn: &mut Turn,
         first: Batch,
-        hold: &Hold,
+        lease: &BoxLease,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
-        let driving = drive(&self.parts, turn, &self.user, first, hold, stop, shown);
+        let driving = drive(&self.parts, turn, &self.user, first, lease, stop, shown);
         tokio::select! {
             end = driving => end,
-            () = hold.lost() => Err(StoreError::Lost { id: self.session.clone() }.into()),
+            () = lease.lost() => Err(StoreError::Lost { id: self.session.clone() }.into()),
         }
     }
 
@@ -276,7 +276,7 @@ impl Conversation {
             price: terms.price,
             context_tokens: terms.context_tokens,
             memory: recalled.map(|memory| Text::clone(&memory.text)),
-            history_trust: self.look_back.trust().and(memory_trust),
+            history_trust: self.history.trust().and(memory_trust),
             models: self.parts.models.iter().map(agent_model).collect(),
             model_settings: self.parts.model_settings,
             agent_model_settings: self.parts.agent_model_settings(),
@@ -324,7 +324,7 @@ impl Conversation {
         self.next_seq = head.next_seq;
         self.turns = head.turns;
         let root = &self.parts.tree.root.name;
-        self.look_back = Arc::new(LookBack::new(root, head.exchanges));
+        self.history = Arc::new(LookBack::new(root, head.exchanges));
         self.left = match head.unfinished {
             Some(first_seq) => {
                 let (turn, _) = self.replay(first_seq).await?;
@@ -360,7 +360,7 @@ impl Conversation {
             session: self.session.clone(),
             turn,
             first_seq: self.next_seq,
-            look_back: Arc::clone(&self.look_back),
+            history: Arc::clone(&self.history),
             rules: Arc::clone(&self.parts.rules),
         }
     }
@@ -383,10 +383,10 @@ impl Conversation {
                     trust: report.trust,
                 }
             });
-        let before = SessionHead::look_back_start(self.turns);
+        let before = SessionHead::history_start(self.turns);
         self.turns += 1;
-        let gone = SessionHead::look_back_start(self.turns) - before;
-        let look_back = Arc::make_mut(&mut self.look_back);
+        let gone = SessionHead::history_start(self.turns) - before;
+        let history = Arc::make_mut(&mut self.history);
         let exchange = Exchange {
             turn: report.turn.clone(),
             question: question.text,
@@ -394,8 +394,8 @@ impl Conversation {
             attachments: question.attachments,
             answer,
         };
-        look_back.push(&self.parts.tree.root.name, exchange);
-        look_back.forget(usize::try_from(gone).unwrap_or(0));
+        history.push(&self.parts.tree.root.name, exchange);
+        history.forget(usize::try_from(gone).unwrap_or(0));
     }
 }
 

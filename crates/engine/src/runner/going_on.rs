@@ -5,7 +5,7 @@ use super::conversation::{Conversation, LeftOver, Origin, Place, check_input};
 use super::{Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote};
 use crate::turn::{Input, Turn};
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, Event, Hold, Page, Patience, Text, TurnId, UserInput,
+    Answer, AnsweredBy, ApprovalId, BoxLease, BusyPolicy, Event, Page, Text, TurnId, UserInput,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,9 +25,9 @@ impl Conversation {
         if self.place == Place::Unsaved {
             return Ok(None);
         }
-        let hold = self.take_hold(stop, shown).await?;
+        let lease = self.take_hold(stop, shown).await?;
         self.read().await?;
-        self.resume_held(&hold, stop, shown).await
+        self.resume_held(&lease, stop, shown).await
     }
 
     /// Runs a turn under this id, unless the log knows one: then that one goes on if it was cut off, and if not it is told how
@@ -41,16 +41,16 @@ impl Conversation {
     ) -> Result<TurnEnd, RunnerError> {
         let question = question.into();
         check_input(&question)?;
-        let hold = self.take_hold(stop, shown).await?;
+        let lease = self.take_hold(stop, shown).await?;
         let standing = match self.read_or_create().await? {
             Origin::New => Standing::Unknown,
             Origin::Stored => self.standing(&id).await?,
         };
         match standing {
-            Standing::Unknown => self.turn_held(id, question, &hold, stop, shown).await,
+            Standing::Unknown => self.turn_held(id, question, &lease, stop, shown).await,
             Standing::Finished(report) => Ok(TurnEnd::Finished(report)),
             Standing::Waiting(_) | Standing::Unfinished => {
-                let end = self.resume_held(&hold, stop, shown).await?;
+                let end = self.resume_held(&lease, stop, shown).await?;
                 end.ok_or(RunnerError::NothingWaits)
             }
         }
@@ -70,12 +70,12 @@ impl Conversation {
         shown: &mpsc::Sender<Shown>,
     ) -> Result<Option<TurnEnd>, RunnerError> {
         let stop = Stop::new();
-        let hold = self.take_hold(&stop, shown).await?;
+        let lease = self.take_hold(&stop, shown).await?;
         self.read().await?;
         if self.left.is_none() {
             return Ok(None);
         }
-        self.go_on(Some(Input::Interrupted), &hold, &stop, shown)
+        self.go_on(Some(Input::Interrupted), &lease, &stop, shown)
             .await
             .map(Some)
     }
@@ -87,7 +87,7 @@ impl Conversation {
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
         let stop = Stop::new();
-        let hold = self.take_hold(&stop, shown).await?;
+        let lease = self.take_hold(&stop, shown).await?;
         self.read().await?;
         let Some(LeftOver { first_seq, .. }) = self.left else {
             return Err(RunnerError::NothingWaits);
@@ -100,7 +100,7 @@ impl Conversation {
         if first.first().is_none_or(|first| first.turn != *turn) {
             return Err(RunnerError::NothingWaits);
         }
-        self.go_on(Some(Input::Cancelled), &hold, &stop, shown)
+        self.go_on(Some(Input::Cancelled), &lease, &stop, shown)
             .await
     }
 
@@ -113,7 +113,7 @@ impl Conversation {
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
-        let hold = self.take_hold(stop, shown).await?;
+        let lease = self.take_hold(stop, shown).await?;
         self.read().await?;
         let mut asked = self.waiting().iter().map(|waiting| &waiting.request);
         let Some(asked) = asked.find(|asked| asked.id == *request) else {
@@ -138,7 +138,7 @@ impl Conversation {
             answer,
             by,
         };
-        self.go_on(Some(input), &hold, stop, shown).await
+        self.go_on(Some(input), &lease, stop, shown).await
     }
 
     /// Stops the turn that waits: what it asks for is denied.
@@ -148,34 +148,34 @@ impl Conversation {
     ) -> Result<TurnEnd, RunnerError> {
         let stop = Stop::new();
         let meant = self.left.as_ref().map(|left| left.first_seq);
-        let hold = self.take_hold(&stop, shown).await?;
+        let lease = self.take_hold(&stop, shown).await?;
         self.read().await?;
         // It may have gone on elsewhere meanwhile, and what waits now is another one.
         if self.left.as_ref().map(|left| left.first_seq) != meant {
             return Err(RunnerError::NothingWaits);
         }
-        self.go_on(Some(Input::Cancelled), &hold, &stop, shown)
+        self.go_on(Some(Input::Cancelled), &lease, &stop, shown)
             .await
     }
 
-    /// Takes hold of the session, in line behind those who came before, if they are to be waited for.
+    /// Acquires the session's lease. The busy policy says whether to wait for its owner.
     pub(super) async fn take_hold(
         &self,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
-    ) -> Result<Hold, RunnerError> {
-        let patience = self.patience;
-        let holding = self.parts.store.hold(&self.session, patience);
-        tokio::pin!(holding);
-        if patience != Patience::Refuse {
-            let soon = tokio::time::timeout(QUIET_IN_LINE, &mut holding).await;
-            if let Ok(held) = soon {
-                return Ok(held?);
+    ) -> Result<BoxLease, RunnerError> {
+        let busy_policy = self.busy_policy;
+        let acquiring = self.parts.store.acquire(&self.session, busy_policy);
+        tokio::pin!(acquiring);
+        if busy_policy != BusyPolicy::Refuse {
+            let soon = tokio::time::timeout(QUIET_IN_LINE, &mut acquiring).await;
+            if let Ok(lease) = soon {
+                return Ok(lease?);
             }
             let _ = shown.send(Shown::InLine).await;
         }
         tokio::select! {
-            held = &mut holding => Ok(held?),
+            lease = &mut acquiring => Ok(lease?),
             () = stop.stopped() => Err(RunnerError::NotBegun),
         }
     }
@@ -185,7 +185,7 @@ impl Conversation {
     /// the new one stop it: it may be another's, and is left in the log as it is.
     pub(super) async fn finish_what_is_left(
         &mut self,
-        hold: &Hold,
+        lease: &BoxLease,
         stop: &Stop,
     ) -> Result<(), RunnerError> {
         let (nobody, _) = mpsc::channel(1);
@@ -196,7 +196,7 @@ impl Conversation {
         let end = tokio::select! {
             biased;
             () = stop.stopped() => return Err(RunnerError::NotBegun),
-            end = self.resume_held(hold, &going_on, &nobody) => end?,
+            end = self.resume_held(lease, &going_on, &nobody) => end?,
         };
         match end {
             Some(TurnEnd::Waiting(waiting)) => Err(match waiting.into_iter().next() {
@@ -212,14 +212,14 @@ impl Conversation {
 
     async fn resume_held(
         &mut self,
-        hold: &Hold,
+        lease: &BoxLease,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<Option<TurnEnd>, RunnerError> {
         match &self.left {
             None => Ok(None),
             Some(left) if left.is_parked => Ok(Some(TurnEnd::Waiting(left.waiting.clone()))),
-            Some(_) => self.go_on(None, hold, stop, shown).await.map(Some),
+            Some(_) => self.go_on(None, lease, stop, shown).await.map(Some),
         }
     }
 
@@ -242,7 +242,7 @@ impl Conversation {
     async fn go_on(
         &mut self,
         input: Option<Input>,
-        hold: &Hold,
+        lease: &BoxLease,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
@@ -267,7 +267,7 @@ impl Conversation {
         let inputs = before.into_iter().chain(input);
         let events: Vec<Event> = inputs.flat_map(|input| turn.accept(input, now)).collect();
         let first = append(&self.parts, events, shown).await?;
-        let end = self.drive(&mut turn, first, hold, stop, shown).await?;
+        let end = self.drive(&mut turn, first, lease, stop, shown).await?;
         if let Some(at_work) = to_stop {
             at_work.cancel(&self.parts).await;
         }

@@ -5,7 +5,7 @@ use super::{RunnerError, RunnerParts, Shown, attachments, remote};
 use crate::turn::{Input, ModelStep, Step, StepKey, Turn};
 use futures_util::StreamExt;
 use lango_core::{
-    CallId, Caller, Hold, Inspection, ModelError, ModelEvent, ModelFault, ModelRequest, Trust,
+    BoxLease, CallId, Caller, Inspection, ModelError, ModelEvent, ModelFault, ModelRequest, Trust,
     UserId,
 };
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(super) fn perform<'a>(
     parts: &'a RunnerParts,
     turn: &Turn,
     user: &UserId,
-    hold: &'a Hold,
+    lease: &'a BoxLease,
     step: Step,
     shown: mpsc::Sender<Shown>,
     news: Option<mpsc::Sender<Input>>,
@@ -33,7 +33,7 @@ pub(super) fn perform<'a>(
     let time = Duration::from_millis(turn.limits().tool_ms);
     async move {
         let key = step.key();
-        if !hold.is_valid() {
+        if !lease.is_valid() {
             std::future::pending::<()>().await;
         }
         let input = match (step, request) {

@@ -1,7 +1,7 @@
 //! How a turn stands by the log, for whoever only looks: nothing is opened or closed.
 
 use super::{Runner, RunnerError, TurnReport, report};
-use lango_core::{Event, EventBody, Patience, SessionId, StoreError, TurnId, Waiting};
+use lango_core::{BusyPolicy, Event, EventBody, SessionId, StoreError, TurnId, Waiting};
 
 /// How a turn stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,9 +36,9 @@ impl Runner {
         })
     }
 
-    /// Whether nobody is at work in a session, here or elsewhere. It is held for a moment to find out.
+    /// Returns whether no process is at work in a session. Acquires its lease for a moment to find out.
     pub async fn is_free(&self, session: &SessionId) -> Result<bool, RunnerError> {
-        match self.parts.store.hold(session, Patience::Refuse).await {
+        match self.parts.store.acquire(session, BusyPolicy::Refuse).await {
             Ok(_) => Ok(true),
             Err(StoreError::Busy { .. }) => Ok(false),
             Err(error) => Err(error.into()),

@@ -14,14 +14,14 @@ impl Turn {
         let root = self.state.frame(&FrameId::root());
         let results = root.into_iter().flat_map(result_attachments);
         let question = root.into_iter().flat_map(|frame| &frame.attachments);
-        results.chain(question).chain(self.look_back.attachments())
+        results.chain(question).chain(self.history.attachments())
     }
 
     /// Gives each file a name that no other file of this turn, or of the earlier ones that it shows, has.
     pub(super) fn name_attachments(&self, mut attachments: Vec<Attachment>) -> Vec<Attachment> {
         for at in 0..attachments.len() {
             let (before, rest) = attachments.split_at_mut(at);
-            let known = || self.look_back.attachments().chain(self.of_frames());
+            let known = || self.history.attachments().chain(self.of_frames());
             let is_taken = |name: &str| {
                 known()
                     .chain(before.iter())

@@ -79,7 +79,7 @@ impl Turn {
         };
         let room = self.make_room(frame, &mut request);
         if frame.id.is_root() {
-            let earlier = self.look_back.messages(room).cloned();
+            let earlier = self.history.messages(room).cloned();
             request.messages.splice(..0, earlier);
         }
         request
@@ -159,7 +159,7 @@ impl Turn {
     /// A sub-agent's first message: what was said, as JSON in which nothing can pose as the end of the data, and its task.
     fn brief(&self, frame: &Frame) -> Text {
         let mut said = Vec::with_capacity(2 * Self::BRIEF_EXCHANGES + 1);
-        for exchange in self.look_back.last(Self::BRIEF_EXCHANGES) {
+        for exchange in self.history.last(Self::BRIEF_EXCHANGES) {
             said.push(Said {
                 author: "user",
                 text: beginning(&exchange.question),

@@ -10,7 +10,7 @@ impl Turn {
         if let Some(site) = &mut inspection.site
             && let Some(url) = &site.url
         {
-            let earlier = self.look_back.last(usize::MAX);
+            let earlier = self.history.last(usize::MAX);
             let mut messages =
                 std::iter::once(&self.state.question).chain(earlier.map(|past| &past.question));
             site.is_known |= messages.any(|message| names_address(message, url));

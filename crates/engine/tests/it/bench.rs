@@ -96,7 +96,7 @@ impl Bench {
             limits: self.limits,
             rules: Arc::new(self.rules.clone().in_folder(self.folder.into())),
             recollection: self.recollection.clone(),
-            patience: lango_core::Patience::Wait { most: 16 },
+            busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
         })
     }
 }

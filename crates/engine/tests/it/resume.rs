@@ -402,7 +402,9 @@ async fn a_session_is_free_unless_somebody_holds_it() {
     let runner = bench.runner(ScriptedModel::replies([]));
     let session = SessionId::from("s_1");
     assert!(runner.is_free(&session).await.unwrap());
-    let held = bench.store.hold(&session, lango_core::Patience::Refuse);
+    let held = bench
+        .store
+        .acquire(&session, lango_core::BusyPolicy::Refuse);
     let held = held.await.unwrap();
     assert!(!runner.is_free(&session).await.unwrap());
     drop(held);

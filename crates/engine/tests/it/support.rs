@@ -162,7 +162,7 @@ impl<'a> Play<'a> {
         self
     }
 
-    fn look_back_trust(&self) -> Trust {
+    fn history_trust(&self) -> Trust {
         let labels = self.exchanges.iter().map(lango_core::Exchange::trust);
         labels.fold(Trust::Trusted, Trust::and)
     }
@@ -174,7 +174,7 @@ impl<'a> Play<'a> {
             topology: Text::clone(&self.tree.digest),
             price: self.price,
             context_tokens: self.context_tokens,
-            history_trust: self.look_back_trust(),
+            history_trust: self.history_trust(),
             models: self.agent_models.clone(),
             ..self.settings.clone()
         };
@@ -277,7 +277,7 @@ pub fn start(exchanges: Vec<lango_core::Exchange>) -> TurnStart {
         session: SessionId::from("s_1"),
         turn: TurnId::from("t_1"),
         first_seq: 1,
-        look_back: Arc::new(LookBack::new(&"lango-orchestrator".into(), exchanges)),
+        history: Arc::new(LookBack::new(&"lango-orchestrator".into(), exchanges)),
         rules: Arc::default(),
     }
 }

@@ -251,7 +251,7 @@ impl Driven {
             session: SessionId::from("s_1"),
             turn: TurnId::from("t_1"),
             first_seq: 1,
-            look_back: Arc::default(),
+            history: Arc::default(),
             rules: Arc::default(),
         };
         let settings = TurnSettings {

@@ -4,8 +4,8 @@ use super::KIND;
 use crate::place::Place;
 use lango_core::{Caller, Effect, Risk, Source, Timestamp, Tool, ToolError, Trust, UserId};
 use lango_knowledge::{GraphSettings, graph_tools};
-use lango_store::Database;
 use lango_store::graph::{Confidence, Name, NewFact};
+use lango_store::{GraphRows, Store};
 use lango_testkit::ambient::SetClock;
 use lango_testkit::tool::caller;
 use serde_json::{Value, json};
@@ -19,7 +19,7 @@ const UNTRUSTED: &str =
 
 pub struct Desk {
     _place: Place,
-    pub graph: Arc<dyn Database>,
+    pub graph: Arc<Store>,
     pub clock: Arc<SetClock>,
     tools: Vec<Arc<dyn Tool>>,
 }

@@ -2,10 +2,10 @@
 
 use super::graph::{Desk, desk};
 use lango_core::{Source, Timestamp, Trust, UserId};
-use lango_store::Database;
 use lango_store::graph::{
     Confidence, Direction, Entity, Name, NewFact, Traversal, Triple, Walk, WalkLimits,
 };
+use lango_store::{GraphRows, Store};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -133,7 +133,7 @@ fn user() -> UserId {
     UserId::from("local")
 }
 
-async fn keep(graph: &Arc<dyn Database>, user: &UserId, case: &Case) {
+async fn keep(graph: &Arc<Store>, user: &UserId, case: &Case) {
     let entity = |number: u8| {
         let kind = case.kinds[usize::from(number)];
         Entity {
@@ -274,7 +274,7 @@ fn a_walk_within_limits_finds_some_of_it_and_says_so() {
 }
 
 /// A graph of hubs that share their parts, none of which is of a type.
-async fn hubs(graph: &Arc<dyn Database>, hubs: u32, parts: u32) {
+async fn hubs(graph: &Arc<Store>, hubs: u32, parts: u32) {
     let name = |text: String| Name::new(&text).unwrap();
     let fact = |subject: String, object: String| NewFact {
         subject: name(subject).into(),
@@ -298,7 +298,7 @@ async fn hubs(graph: &Arc<dyn Database>, hubs: u32, parts: u32) {
     graph.relate_all(&user(), facts).await.unwrap();
 }
 
-async fn walk_to_hubs(graph: &Arc<dyn Database>) -> Traversal {
+async fn walk_to_hubs(graph: &Arc<Store>) -> Traversal {
     let walk = Walk {
         start: Name::new("start").unwrap(),
         direction: Direction::Out,

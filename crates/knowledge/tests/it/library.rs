@@ -17,7 +17,7 @@ use lango_core::{
 use lango_knowledge::{
     AddOptions, AddReport, Hit, Library, LibraryError, Mode, OfflineEmbedder, Query, Results,
 };
-use lango_store::Database;
+use lango_store::Store;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct Home {
     _folder: TempDir,
     pub files: PathBuf,
     pub place: Place,
-    store: Arc<dyn Database>,
+    store: Arc<Store>,
     pub library: Library,
     pub user: UserId,
 }

@@ -13,10 +13,11 @@ use futures_util::StreamExt as _;
 use futures_util::stream;
 use lango_core::{
     BoxStream, Caller, Message, Model, ModelError, ModelEvent, ModelReply, ModelRequest,
-    ModelTerms, NewSession, SessionId, Timestamp, ToolError, ToolOutput, Trust, UserId,
+    ModelTerms, NewSession, SessionId, SessionStore, Timestamp, ToolError, ToolOutput, Trust,
+    UserId,
 };
 use lango_knowledge::{Memory, MemorySettings, memory_tools};
-use lango_store::{Database, Generation, MemoryOwner, Recollection, RecollectionOrder};
+use lango_store::{Generation, MemoryOwner, MemoryRows, Recollection, RecollectionOrder, Store};
 use lango_testkit::ambient::SetClock;
 use lango_testkit::model::{failure, say};
 use lango_testkit::session_store_contract::Sketch;
@@ -30,7 +31,7 @@ const NOW: Timestamp = Timestamp(1_772_323_200_000);
 /// A database in a folder of its own.
 struct Desk {
     place: Place,
-    store: Arc<dyn Database>,
+    store: Arc<Store>,
 }
 
 impl Desk {
@@ -65,17 +66,13 @@ impl Desk {
     }
 }
 
-fn memory(
-    store: &Arc<dyn Database>,
-    model: Option<Arc<dyn Model>>,
-    settings: MemorySettings,
-) -> Memory {
+fn memory(store: &Arc<Store>, model: Option<Arc<dyn Model>>, settings: MemorySettings) -> Memory {
     let clock = SetClock::default();
     clock.set(NOW);
     Memory::new(store.clone(), model, Arc::new(clock), settings)
 }
 
-async fn create(store: &Arc<dyn Database>, user: &str, id: &str) -> MemoryOwner {
+async fn create(store: &Arc<Store>, user: &str, id: &str) -> MemoryOwner {
     let new = NewSession {
         id: SessionId::from(id),
         user: UserId::from(user),
@@ -88,16 +85,12 @@ async fn create(store: &Arc<dyn Database>, user: &str, id: &str) -> MemoryOwner 
     }
 }
 
-async fn end_of(store: &Arc<dyn Database>, owner: &MemoryOwner) -> Sketch {
+async fn end_of(store: &Arc<Store>, owner: &MemoryOwner) -> Sketch {
     let head = store.open(&owner.session).await.unwrap();
     Sketch::of(&owner.session).at(head.next_seq)
 }
 
-async fn all(
-    store: &Arc<dyn Database>,
-    owner: &MemoryOwner,
-    generation: Generation,
-) -> Vec<Recollection> {
+async fn all(store: &Arc<Store>, owner: &MemoryOwner, generation: Generation) -> Vec<Recollection> {
     let mut found = store
         .recollections(owner, generation, RecollectionOrder::Newest, 10_000)
         .await

@@ -1,7 +1,6 @@
 //! Whole turns over real HTTP: runner, resilient model, provider, wire server.
 
-use crate::support::Kind;
-use crate::support::settings;
+use crate::support::{Kind, settings};
 use lango_core::{Clock, Event, EventBody, Ids, Limits, Model, Page, SessionStore, Tool, UserId};
 use lango_engine::{
     Conversation, Gate, Runner, RunnerParts, Shown, Stop, Topology, Tree, TreeSettings, TurnReport,
@@ -47,7 +46,7 @@ impl House {
             limits: Limits::default(),
             rules: Arc::default(),
             recollection: None,
-            patience: lango_core::Patience::Wait { most: 16 },
+            busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
         });
         Self {
             tools,

@@ -2,8 +2,8 @@
 
 use crate::support::{TestServer, message};
 use lango_core::{
-    BoxStream, Effect, EventBody, Model, ModelError, ModelEvent, ModelRequest, ModelTerms, Page,
-    Patience, SessionStore, Tool, UserId,
+    BoxStream, BusyPolicy, Effect, EventBody, Model, ModelError, ModelEvent, ModelRequest,
+    ModelTerms, Page, SessionStore, Tool, UserId,
 };
 use lango_server::TaskRunner;
 use lango_store::{PostgresOptions, Store};
@@ -54,8 +54,8 @@ async fn until(is_so: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let patience = Duration::from_secs(30);
-    tokio::time::timeout(patience, waiting)
+    let timeout = Duration::from_secs(30);
+    tokio::time::timeout(timeout, waiting)
         .await
         .expect("it should be so by now");
 }
@@ -85,7 +85,11 @@ fn a_message_that_was_taken_is_answered_by_the_next_process_though_its_turn_had_
         let server = TestServer::start(folder.path(), ScriptedModel::replies([]), vec![]).await;
         // The session is busy, so the turn waits in line, and the log knows nothing of it.
         let session = TaskRunner::session_of(&UserId::from("a2a"), "c-1");
-        let held = server.store.hold(&session, Patience::Refuse).await.unwrap();
+        let held = server
+            .store
+            .acquire(&session, BusyPolicy::Refuse)
+            .await
+            .unwrap();
         let id = server.begin("m-1", "hello", Some("c-1")).await["id"].clone();
         server.until(&id, "TASK_STATE_WORKING").await;
         // It goes with the process.

@@ -13,7 +13,7 @@ use lango_engine::{
 use lango_net::Egress;
 use lango_server::auth::Auth;
 use lango_server::{Bounds, Notice, Recovery, ServerContext, TaskRunner, serve};
-use lango_store::{Database, Store};
+use lango_store::Store;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// A context with one runner, in which nobody else is.
 pub struct TestContext {
     runner: Runner,
-    store: Arc<dyn Database>,
+    store: Arc<Store>,
     egress: Egress,
 }
 
@@ -61,7 +61,7 @@ impl ServerContext for TestContext {
 /// A server that runs.
 pub struct TestServer {
     pub address: SocketAddr,
-    pub store: Arc<dyn Database>,
+    pub store: Arc<Store>,
     pub runner: Runner,
     stop: Option<oneshot::Sender<Duration>>,
     running: tokio::task::JoinHandle<()>,
@@ -86,7 +86,7 @@ impl TestServer {
 
     /// Over any database, with this model and these tools.
     pub async fn over(
-        store: Arc<dyn Database>,
+        store: Arc<Store>,
         model: impl Model + 'static,
         tools: Vec<Arc<dyn Tool>>,
     ) -> Self {
@@ -94,7 +94,7 @@ impl TestServer {
     }
 
     async fn with_egress(
-        store: Arc<dyn Database>,
+        store: Arc<Store>,
         model: impl Model + 'static,
         tools: Vec<Arc<dyn Tool>>,
         egress: Egress,
@@ -118,7 +118,7 @@ impl TestServer {
             limits: Limits::default(),
             rules: Arc::new(Rules::default()),
             recollection: None,
-            patience: lango_core::Patience::Wait { most: 16 },
+            busy_policy: lango_core::BusyPolicy::Wait { max_waiters: 16 },
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -209,8 +209,8 @@ impl TestServer {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let patience = Duration::from_secs(30);
-        let found = tokio::time::timeout(patience, looking).await;
+        let timeout = Duration::from_secs(30);
+        let found = tokio::time::timeout(timeout, looking).await;
         match found {
             Ok(task) => task,
             Err(_) => panic!("{}", self.rpc("GetTask", json!({ "id": id })).await),

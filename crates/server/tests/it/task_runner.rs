@@ -2,8 +2,8 @@
 
 use crate::support::{TestServer, message};
 use lango_core::{
-    Answer, AnsweredBy, CallStatus, EventBody, MessageOrigin, Page, Patience, Risk, SessionCatalog,
-    SessionStore, Tool, Trust, UserId,
+    Answer, AnsweredBy, BusyPolicy, CallStatus, EventBody, MessageOrigin, Page, Risk,
+    SessionCatalog, SessionStore, Tool, Trust, UserId,
 };
 use lango_engine::{Stop, TurnEnd};
 use lango_server::TaskRunner;
@@ -191,7 +191,11 @@ async fn while_somebody_answers_elsewhere_a_task_is_neither_failed_nor_taken_bac
     let task = sent["result"]["task"].clone();
     let context = task["contextId"].as_str().unwrap();
     let session = TaskRunner::session_of(&UserId::from("a2a"), context);
-    let elsewhere = server.store.hold(&session, Patience::Refuse).await.unwrap();
+    let elsewhere = server
+        .store
+        .acquire(&session, BusyPolicy::Refuse)
+        .await
+        .unwrap();
     let mut impatient = message("m-2", "any news?");
     impatient["message"]["taskId"] = task["id"].clone();
     let sent = server.rpc("SendMessage", impatient).await;
@@ -213,7 +217,11 @@ async fn a_new_task_waits_for_a_session_that_is_busy_elsewhere() {
     let model = ScriptedModel::replies([say("Now.")]);
     let server = TestServer::start(folder.path(), model, vec![]).await;
     let session = TaskRunner::session_of(&UserId::from("a2a"), "busy");
-    let elsewhere = server.store.hold(&session, Patience::Refuse).await.unwrap();
+    let elsewhere = server
+        .store
+        .acquire(&session, BusyPolicy::Refuse)
+        .await
+        .unwrap();
     let id = server.begin("m-1", "hello", Some("busy")).await["id"].clone();
     // In line for longer than anybody is quiet about it.
     let task = server.until(&id, "TASK_STATE_WORKING").await;

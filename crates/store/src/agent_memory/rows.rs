@@ -10,7 +10,7 @@ use super::{
     NewSavedMemory, PromptMemory, Recollection, RecollectionOrder, SaveOutcome, SavedMemory,
     TurnRange, UnobservedTurn, Watermark, changes,
 };
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::{Failure, Row, Tx, values};
 use crate::store::Store;
 use crate::stored::{exchange_in, not_found, source, trust};

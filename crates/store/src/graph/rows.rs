@@ -7,7 +7,7 @@ use super::{
     EndOutcome, Fact, FactPage, FactQuery, GraphSize, Name, NameKind, NewFact, RelateOutcome,
     Traversal, Triple, Walk, forget, query, relate, traverse,
 };
-use crate::database::Answer;
+use crate::Answer;
 use crate::store::Store;
 use lango_core::{StoreError, Timestamp, Trust, UserId};
 use std::sync::Arc;

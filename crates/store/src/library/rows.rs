@@ -10,7 +10,7 @@ use super::{
     LearningRow, QueryWord, Ranking, Removal, SearchHit, VectorOutcome, VectorSearch, documents,
     entries, lexical, nearest, vectors,
 };
-use crate::database::Answer;
+use crate::Answer;
 use crate::engine::{Engine, Row, values};
 use crate::postgres::pgvector;
 use crate::store::Store;

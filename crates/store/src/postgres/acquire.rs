@@ -11,7 +11,7 @@ use super::renewer::LeaseRenewer;
 use super::statements::leases::{CLAIM, IS_NEXT, JOIN_QUEUE};
 use crate::engine::{Mode, values};
 use crate::queue::{QueuePlace, Queues};
-use lango_core::{Hold, Patience, SessionId, SessionLease as _, StoreError};
+use lango_core::{BoxLease, BusyPolicy, SessionId, SessionLease as _, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
@@ -44,15 +44,15 @@ impl SessionLeases {
     pub(super) async fn acquire(
         &self,
         session: &SessionId,
-        patience: Patience,
-    ) -> Result<Hold, StoreError> {
-        let waiter = self.queues.enter(session, patience)?;
+        busy_policy: BusyPolicy,
+    ) -> Result<BoxLease, StoreError> {
+        let waiter = self.queues.enter(session, busy_policy)?;
         let is_first = waiter.is_first;
         self.database.open().await?;
         self.renewer.start()?;
         let ticket = async {
-            match patience {
-                Patience::Wait { most } if !is_first => {
+            match busy_policy {
+                BusyPolicy::Wait { max_waiters: most } if !is_first => {
                     Ok::<_, StoreError>(Some(self.join(session, most).await?))
                 }
                 _ => Ok(None),
@@ -67,7 +67,7 @@ impl SessionLeases {
                 Ok(lease) => return Ok(Box::new(lease)),
                 Err(place) => place,
             };
-            let Patience::Wait { most } = patience else {
+            let BusyPolicy::Wait { max_waiters: most } = busy_policy else {
                 return Err(busy(session, None));
             };
             while !self.is_next(session, &mut ticket, most).await? {

@@ -7,7 +7,7 @@
 
 use super::failure::creation_error;
 use crate::queue::{QueuePlace, Queues};
-use lango_core::{BoxFuture, Hold, Patience, SessionId, SessionLease, StoreError};
+use lango_core::{BoxFuture, BoxLease, BusyPolicy, SessionId, SessionLease, StoreError};
 use sha2::{Digest as _, Sha256};
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -28,9 +28,9 @@ pub(super) async fn lock(
     path: &Path,
     queues: &Arc<Queues>,
     session: &SessionId,
-    patience: Patience,
-) -> Result<Hold, StoreError> {
-    let place = queues.join(session, patience).await?;
+    busy_policy: BusyPolicy,
+) -> Result<BoxLease, StoreError> {
+    let place = queues.join(session, busy_policy).await?;
     let files = LockFiles::of(path, session);
     let failed = |error: io::Error| creation_error(path, &error);
     let busy = |waiting| StoreError::Busy {
@@ -44,21 +44,23 @@ pub(super) async fn lock(
             0 => LockedFile::take(files.lock.clone(), Kind::Lock).map_err(failed)?,
             _ => None,
         };
-        match (lock, patience) {
+        match (lock, busy_policy) {
             (Some(lock), _) => {
                 return Ok(Box::new(FileLock {
                     _lock: Some(lock),
                     _place: place,
                 }));
             }
-            (None, Patience::Refuse) => return Err(busy(None)),
-            (None, Patience::Wait { most }) if ticket.is_none() && before >= most => {
+            (None, BusyPolicy::Refuse) => return Err(busy(None)),
+            (None, BusyPolicy::Wait { max_waiters: most })
+                if ticket.is_none() && before >= most =>
+            {
                 return Err(busy(Some(before)));
             }
-            (None, Patience::Wait { .. }) if ticket.is_none() => {
+            (None, BusyPolicy::Wait { .. }) if ticket.is_none() => {
                 ticket = LockedFile::take(files.ticket(), Kind::Ticket).map_err(failed)?;
             }
-            (None, Patience::Wait { .. }) => tokio::time::sleep(LOOK_EVERY).await,
+            (None, BusyPolicy::Wait { .. }) => tokio::time::sleep(LOOK_EVERY).await,
         }
     }
 }
@@ -67,9 +69,9 @@ pub(super) async fn lock(
 pub(super) async fn lock_here(
     queues: &Arc<Queues>,
     session: &SessionId,
-    patience: Patience,
-) -> Result<Hold, StoreError> {
-    let place = queues.join(session, patience).await?;
+    busy_policy: BusyPolicy,
+) -> Result<BoxLease, StoreError> {
+    let place = queues.join(session, busy_policy).await?;
     Ok(Box::new(FileLock {
         _lock: None,
         _place: place,

@@ -2,13 +2,13 @@
 
 use crate::ROOT;
 use lango_core::{
-    Answer, Batch, EventBody, NewSession, Page, Patience, SessionCatalog, SessionId, SessionStore,
-    Source, StoreError, TaskRecord, Timestamp, Trust, TurnId, UserId,
+    Answer, Batch, BusyPolicy, EventBody, NewSession, Page, SessionCatalog, SessionId,
+    SessionStore, Source, StoreError, TaskRecord, TaskStore, Timestamp, Trust, TurnId, UserId,
 };
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{ExpiredPage, LogRow, SessionRecord, next_rows, remove_hidden, verify};
 use lango_store::tables::TABLES;
-use lango_store::{Chain, Database, DocumentPart, NewChunk, NewDocument, database_at};
+use lango_store::{Chain, DocumentPart, LibraryRows, NewChunk, NewDocument, Store};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
@@ -37,20 +37,20 @@ over_every_database!(
     only_what_is_old_and_ended_expires,
 );
 
-pub fn sqlite(folder: &tempfile::TempDir, name: &str) -> Arc<dyn Database> {
+pub fn sqlite(folder: &tempfile::TempDir, name: &str) -> Arc<Store> {
     let place = format!("sqlite:{}", folder.path().join(name).display());
-    database_at(&place, ROOT.into()).unwrap()
+    Arc::new(Store::at(&place, ROOT.into()).unwrap())
 }
 
-pub fn postgresql() -> Arc<dyn Database> {
-    database_at(&postgres::empty(), ROOT.into()).unwrap()
+pub fn postgresql() -> Arc<Store> {
+    Arc::new(Store::at(&postgres::empty(), ROOT.into()).unwrap())
 }
 
 fn user() -> UserId {
     UserId::from("local")
 }
 
-pub async fn session(store: &Arc<dyn Database>, id: &str, created: u64) -> SessionId {
+pub async fn session(store: &Arc<Store>, id: &str, created: u64) -> SessionId {
     let id = SessionId::from(id);
     let session = NewSession {
         id: id.clone(),
@@ -61,12 +61,12 @@ pub async fn session(store: &Arc<dyn Database>, id: &str, created: u64) -> Sessi
     id
 }
 
-pub async fn append(store: &Arc<dyn Database>, batch: Batch) {
+pub async fn append(store: &Arc<Store>, batch: Batch) {
     store.append(batch).await.unwrap();
 }
 
 /// A session as it is stored.
-async fn exported(store: &Arc<dyn Database>, id: &SessionId) -> (SessionRecord, Vec<LogRow>) {
+async fn exported(store: &Arc<Store>, id: &SessionId) -> (SessionRecord, Vec<LogRow>) {
     let record = store.session_record(id).await.unwrap();
     let mut chain = Chain::of(id);
     let mut rows = Vec::new();
@@ -87,7 +87,7 @@ fn new(record: &SessionRecord) -> NewSession {
     }
 }
 
-async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
+async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<Store>) {
     let id = session(store, "s_1", 7).await;
     append(store, every_kind_of_event(&id)).await;
     let mut more = Sketch::of(&id).at(34);
@@ -145,13 +145,13 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<dyn Database>) {
     assert_eq!(verify(&**store, &id, &mut |_| ()).await.unwrap(), 340);
 }
 
-async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<dyn Database>) {
+async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<Store>) {
     let id = session(store, "s_1", 7).await;
     append(store, Sketch::of(&id).ask("one").batch()).await;
     let (record, rows) = exported(store, &id).await;
     assert!(store.hide_session(&id, None).await.unwrap());
     remove_hidden(&**store, &id).await.unwrap();
-    let _held = store.hold(&id, Patience::Refuse).await.unwrap();
+    let _held = store.acquire(&id, BusyPolicy::Refuse).await.unwrap();
     store.start_import(new(&record)).await.unwrap();
     store.import_rows(rows.clone()).await.unwrap();
     let gone = |error: StoreError| assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
@@ -198,7 +198,7 @@ async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<dyn Dat
     );
 }
 
-async fn rows_that_do_not_fit_are_refused(store: &Arc<dyn Database>) {
+async fn rows_that_do_not_fit_are_refused(store: &Arc<Store>) {
     let id = session(store, "s_1", 7).await;
     append(store, Sketch::of(&id).exchange("one", "1").batch()).await;
     let (record, rows) = exported(store, &id).await;
@@ -229,7 +229,7 @@ async fn rows_that_do_not_fit_are_refused(store: &Arc<dyn Database>) {
 }
 
 /// A document that one session alone can search.
-pub async fn attach(store: &Arc<dyn Database>, session: Option<&SessionId>, text: &str) {
+pub async fn attach(store: &Arc<Store>, session: Option<&SessionId>, text: &str) {
     let collection = store.collection(&user(), "notes", session).await.unwrap();
     let chunk = |at: u64| NewChunk {
         heading: "Heading".to_owned(),
@@ -272,13 +272,13 @@ fn task(id: &str, context: &str, updated: u64) -> TaskRecord {
     }
 }
 
-async fn keep(store: &Arc<dyn Database>, task: TaskRecord) {
+async fn keep(store: &Arc<Store>, task: TaskRecord) {
     let message = task.id.to_string();
-    store.keep_new(task, &message).await.unwrap();
+    store.insert(task, &message).await.unwrap();
 }
 
 /// How many rows of each table name this session, or are of a library.
-async fn left(store: &Arc<dyn Database>, id: &str) -> Vec<(&'static str, usize)> {
+async fn left(store: &Arc<Store>, id: &str) -> Vec<(&'static str, usize)> {
     let mut left = Vec::new();
     for table in TABLES {
         let rows = store.table_page(table, None, 1000).await.unwrap();
@@ -296,7 +296,7 @@ async fn left(store: &Arc<dyn Database>, id: &str) -> Vec<(&'static str, usize)>
     left
 }
 
-async fn a_session_is_gone_from_every_table(store: &Arc<dyn Database>) {
+async fn a_session_is_gone_from_every_table(store: &Arc<Store>) {
     let (one, two) = (
         session(store, "s_1", 7).await,
         session(store, "s_2", 7).await,
@@ -348,7 +348,7 @@ async fn a_session_is_gone_from_every_table(store: &Arc<dyn Database>) {
     append(store, Sketch::of(&again).exchange("new", "1").batch()).await;
 }
 
-async fn only_what_is_old_and_ended_expires(store: &Arc<dyn Database>) {
+async fn only_what_is_old_and_ended_expires(store: &Arc<Store>) {
     let [old, open, new] =
         ["s_old", "s_open", "s_new"].map(|id| async move { session(store, id, 7).await });
     let (old, open, new) = (old.await, open.await, new.await);

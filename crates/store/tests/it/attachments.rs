@@ -4,11 +4,12 @@
 use crate::ROOT;
 use crate::archive::{append, session};
 use lango_core::{
-    Attachment, AttachmentStore, Batch, NewSession, SessionId, StoreError, Text, Timestamp, UserId,
+    Attachment, AttachmentStore, Batch, NewSession, SessionId, SessionStore, StoreError, Text,
+    Timestamp, UserId,
 };
 use lango_store::archive::{LogRow, SessionRecord, next_rows, remove_hidden, verify};
 use lango_store::tables::TABLES;
-use lango_store::{Chain, Database, database_at};
+use lango_store::{Chain, Store};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, attachment};
 use std::path::PathBuf;
@@ -45,7 +46,7 @@ over_every_database!(
 
 /// A database, and a way past it.
 struct Place {
-    store: Arc<dyn Database>,
+    store: Arc<Store>,
     direct: Direct,
 }
 
@@ -59,7 +60,7 @@ impl Place {
         let path = folder.path().join("lango.db");
         let place = format!("sqlite:{}", path.display());
         Self {
-            store: database_at(&place, ROOT.into()).unwrap(),
+            store: Arc::new(Store::at(&place, ROOT.into()).unwrap()),
             direct: Direct::Sqlite(path),
         }
     }
@@ -67,7 +68,7 @@ impl Place {
     fn postgresql() -> Self {
         let address = postgres::empty();
         Self {
-            store: database_at(&address, ROOT.into()).unwrap(),
+            store: Arc::new(Store::at(&address, ROOT.into()).unwrap()),
             direct: Direct::Postgres(address),
         }
     }

@@ -1,14 +1,13 @@
 //! The file: who can read it, and what is done about a file that is not what it should be.
 
 use super::{append, create, log, open, refusal};
-use lango_core::{Patience, SessionId, SessionStore, StoreError};
+use lango_core::{BusyPolicy, SessionId, SessionStore, StoreError};
 use lango_testkit::session_store_contract::Sketch;
 use rusqlite::Connection;
-use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Barrier;
-use std::thread;
+use std::{fs, thread};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -75,8 +74,8 @@ async fn a_session_is_held_once_by_whatever_name_the_file_is_found() {
     let store = open(&path);
     let session = create(&store, "s_1").await;
     symlink(&path, &link).unwrap();
-    let _hold = store.hold(&session, Patience::Refuse).await.unwrap();
-    let refused = open(&link).hold(&session, Patience::Refuse).await;
+    let _hold = store.acquire(&session, BusyPolicy::Refuse).await.unwrap();
+    let refused = open(&link).acquire(&session, BusyPolicy::Refuse).await;
     assert!(matches!(refused, Err(StoreError::Busy { .. })));
 }
 

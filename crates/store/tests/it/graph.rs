@@ -3,11 +3,11 @@
 use super::KIND;
 use crate::place::Place;
 use lango_core::{Source, Timestamp, Trust, UserId};
-use lango_store::Database;
 use lango_store::graph::{
     Confidence, EndOutcome, Entity, Fact, FactQuery, Name, NameKind, NewFact, RelateOutcome,
     Triple, Validity,
 };
+use lango_store::{GraphRows, Store};
 use std::sync::Arc;
 
 const TABLES: [&str; 5] = [
@@ -20,7 +20,7 @@ const TABLES: [&str; 5] = [
 
 pub struct Desk {
     place: Place,
-    pub graph: Arc<dyn Database>,
+    pub graph: Arc<Store>,
     pub user: UserId,
 }
 

@@ -2,6 +2,7 @@
 
 use super::graph::{desk, everything, fact, name, source, triple};
 use lango_core::{Timestamp, Trust, UserId};
+use lango_store::GraphRows;
 use lango_store::graph::{EndOutcome, GraphSize, NameKind, NewFact, RelateOutcome};
 
 #[tokio::test]

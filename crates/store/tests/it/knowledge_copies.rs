@@ -6,9 +6,9 @@ use crate::place::Place;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::graph::{GraphSize, NewFact};
 use lango_store::{
-    CollectionId, Commit, Database, DocumentFilter, DocumentPart, Generation, KnowledgeRow,
-    MemoryOwner, MemoryStep, NewChunk, NewDocument, NewRecollection, NewSavedMemory, QueryWord,
-    RecollectionOrder, Removal, SaveOutcome, VectorOutcome,
+    CollectionId, Commit, DocumentFilter, DocumentPart, Generation, GraphRows, KnowledgeRow,
+    LibraryRows, MemoryOwner, MemoryRows, MemoryStep, NewChunk, NewDocument, NewRecollection,
+    NewSavedMemory, QueryWord, RecollectionOrder, Removal, SaveOutcome, Store, VectorOutcome,
 };
 use std::sync::Arc;
 use tokio::sync::Barrier;
@@ -19,7 +19,7 @@ const COPIES: usize = 3;
 /// One of several copies.
 struct Copy {
     number: usize,
-    store: Arc<dyn Database>,
+    store: Arc<Store>,
     all: Arc<Barrier>,
 }
 
@@ -41,7 +41,7 @@ where
     let mut copies = JoinSet::new();
     for number in 0..COPIES {
         let (store, all) = (place.open(), Arc::clone(&all));
-        store.ready().await.unwrap();
+        store.open_now().await.unwrap();
         copies.spawn(work(Copy { number, store, all }));
     }
     copies.join_all().await

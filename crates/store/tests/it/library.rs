@@ -4,7 +4,7 @@ use super::KIND;
 use crate::place::Place;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::{
-    Database, DocumentFilter, DocumentPart, NewChunk, NewDocument, Removal, VectorOutcome,
+    DocumentFilter, DocumentPart, LibraryRows, NewChunk, NewDocument, Removal, Store, VectorOutcome,
 };
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ fn noise(seed: u64) -> Vec<f32> {
     (0..DIMENSIONS).map(|_| next()).collect()
 }
 
-async fn fill(store: &Arc<dyn Database>, user: &UserId, chunks: u64) -> lango_store::CollectionId {
+async fn fill(store: &Arc<Store>, user: &UserId, chunks: u64) -> lango_store::CollectionId {
     let library = store;
     let collection = library.collection(user, "c", None).await.unwrap();
     let document = Arc::new(NewDocument {

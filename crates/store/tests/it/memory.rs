@@ -5,8 +5,8 @@ use crate::place::Place;
 use crate::{append, create};
 use lango_core::{Source, Timestamp, Trust};
 use lango_store::{
-    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
-    RecollectionOrder, TurnRange,
+    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep,
+    NewRecollection, RecollectionOrder, TurnRange,
 };
 use lango_testkit::session_store_contract::Sketch;
 

@@ -1,18 +1,20 @@
 //! Everything from one database to another, both ways, interrupted, and refused where it cannot be right.
 
 use crate::archive::{append, attach, postgresql, session, sqlite};
-use lango_core::{NewSession, Patience, SessionCatalog, StoreError, Timestamp, UserId};
+use lango_core::{
+    BusyPolicy, NewSession, SessionCatalog, SessionStore, StoreError, Timestamp, UserId,
+};
 use lango_store::tables::{
     CACHES, Cell, ColumnType, OpenMode, RowDigest, TABLES, TransferCheckpoint,
 };
 use lango_store::transfer::{
     TransferError, TransferProgress, TransferReport, TransferStage, transfer_all,
 };
-use lango_store::{Database, PostgresOptions, QueryWord, Store, database_at};
+use lango_store::{LibraryRows, PostgresOptions, QueryWord, Store};
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
 
-async fn filled(store: &Arc<dyn Database>) {
+async fn filled(store: &Arc<Store>) {
     for number in 0..5 {
         let id = session(store, &format!("s_{number}"), 7).await;
         append(store, every_kind_of_event(&id)).await;
@@ -61,15 +63,12 @@ const THE_REST: &str = "
     INSERT INTO payment_budgets VALUES ('02', 'base', '0xaa', 'local', 's_0', 'example.com', 9, 5);
 ";
 
-async fn moved(
-    from: &Arc<dyn Database>,
-    to: &Arc<dyn Database>,
-) -> Result<TransferReport, TransferError> {
+async fn moved(from: &Arc<Store>, to: &Arc<Store>) -> Result<TransferReport, TransferError> {
     transfer_all(&**from, &**to, &mut |_: TransferProgress| ()).await
 }
 
 /// All rows of all tables.
-async fn all(store: &Arc<dyn Database>) -> Vec<Vec<Vec<Cell>>> {
+async fn all(store: &Arc<Store>) -> Vec<Vec<Vec<Cell>>> {
     let mut all = Vec::new();
     for table in TABLES {
         let (mut rows, mut after) = (Vec::new(), None);
@@ -131,7 +130,7 @@ async fn everything_arrives_in_every_direction_and_can_be_used() {
 }
 
 /// Brings the destination as far as a process did that was killed in the middle of the events.
-async fn begun(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> TransferCheckpoint {
+async fn begun(from: &Arc<Store>, to: &Arc<Store>) -> TransferCheckpoint {
     let mut mark = TransferCheckpoint {
         source: from.place(),
         table: 0,
@@ -151,7 +150,7 @@ async fn begun(from: &Arc<dyn Database>, to: &Arc<dyn Database>) -> TransferChec
 }
 
 /// Empty databases of every kind, each with a way to open it anew.
-fn destinations(folder: &tempfile::TempDir) -> Vec<(Arc<dyn Database>, Reopen)> {
+fn destinations(folder: &tempfile::TempDir) -> Vec<(Arc<Store>, Reopen)> {
     let path = folder.path().join("to.db");
     let address = lango_testkit::postgres::empty();
     let options = PostgresOptions {
@@ -166,12 +165,12 @@ fn destinations(folder: &tempfile::TempDir) -> Vec<(Arc<dyn Database>, Reopen)> 
         ),
         (
             Arc::new(on_server),
-            Box::new(move || database_at(&address, crate::ROOT.into()).unwrap()),
+            Box::new(move || Arc::new(Store::at(&address, crate::ROOT.into()).unwrap())),
         ),
     ]
 }
 
-type Reopen = Box<dyn Fn() -> Arc<dyn Database>>;
+type Reopen = Box<dyn Fn() -> Arc<Store>>;
 
 #[tokio::test]
 async fn a_destination_is_not_used_before_its_move_is_done() {
@@ -182,7 +181,7 @@ async fn a_destination_is_not_used_before_its_move_is_done() {
         begun(&from, &to).await;
         let user = UserId::from("local");
         let refused = [
-            reopen().ready().await.unwrap_err(),
+            reopen().open_now().await.unwrap_err(),
             SessionCatalog::list(&*reopen(), &user, 1)
                 .await
                 .unwrap_err(),
@@ -194,12 +193,12 @@ async fn a_destination_is_not_used_before_its_move_is_done() {
             assert!(said.contains(&step), "{said}");
         }
         moved(&from, &to).await.unwrap();
-        reopen().ready().await.unwrap();
+        reopen().open_now().await.unwrap();
         session_of(&reopen()).await.unwrap();
     }
 }
 
-async fn session_of(store: &Arc<dyn Database>) -> Result<(), StoreError> {
+async fn session_of(store: &Arc<Store>) -> Result<(), StoreError> {
     let session = NewSession {
         id: "s_new".into(),
         user: "local".into(),
@@ -311,7 +310,7 @@ async fn what_is_held_or_changes_meanwhile_is_not_moved() {
     ] {
         filled(&from).await;
         let id = "s_0".into();
-        let held = from.hold(&id, Patience::Refuse).await.unwrap();
+        let held = from.acquire(&id, BusyPolicy::Refuse).await.unwrap();
         let refused = moved(&from, &to).await;
         assert!(
             matches!(refused, Err(TransferError::InUse { sessions: 1, .. })),
@@ -350,8 +349,8 @@ async fn what_is_held_or_changes_meanwhile_is_not_moved() {
 #[tokio::test]
 async fn every_table_of_postgresql_is_known_with_all_its_columns() {
     let address = lango_testkit::postgres::empty();
-    let store = lango_store::database_at(&address, crate::ROOT.into()).unwrap();
-    store.ready().await.unwrap();
+    let store = Arc::new(lango_store::Store::at(&address, crate::ROOT.into()).unwrap());
+    store.open_now().await.unwrap();
     let (client, connection) = tokio_postgres::connect(&address, tokio_postgres::NoTls)
         .await
         .unwrap();

@@ -6,7 +6,6 @@ use lango_core::{
     PaymentLimit, PaymentLimits, PaymentQuery, PaymentState, PaymentStore, Reservation, Reserved,
     SessionId, SignedTransaction, Timestamp, TotalsQuery, UserId,
 };
-use lango_store::database_at;
 use lango_testkit::postgres;
 use std::sync::Arc;
 
@@ -54,7 +53,7 @@ const LIMITS: PaymentLimits = PaymentLimits {
 };
 
 fn open(place: &str) -> Store {
-    database_at(place, ROOT.into()).unwrap()
+    Arc::new(lango_store::Store::at(place, ROOT.into()).unwrap())
 }
 
 fn account() -> PaymentAccount {

@@ -1,6 +1,6 @@
 //! Where a test's database is. The same tests run over each kind that there is.
 
-use lango_store::{Database, PostgresOptions, Store, database_at};
+use lango_store::{PostgresOptions, Store};
 use lango_testkit::postgres;
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ impl Place {
     }
 
     /// One more copy of lango over it.
-    pub fn open(&self) -> Arc<dyn Database> {
+    pub fn open(&self) -> Arc<Store> {
         match self.kind {
             Kind::Sqlite | Kind::Postgres => open(&self.address),
             Kind::Pgvector => Arc::new(indexing(&self.address)),
@@ -63,8 +63,8 @@ impl Place {
 }
 
 /// A copy of lango over the database at an address.
-pub fn open(address: &str) -> Arc<dyn Database> {
-    database_at(address, ROOT.into()).unwrap()
+pub fn open(address: &str) -> Arc<Store> {
+    Arc::new(Store::at(address, ROOT.into()).unwrap())
 }
 
 /// A replica over PostgreSQL that creates the index of any number of vectors.

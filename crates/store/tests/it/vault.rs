@@ -5,7 +5,7 @@ use lango_core::{
     RecordSelection, StoreError, Timestamp, UserId, VaultChange, VaultChanged, VaultEvent,
     VaultRecord, VaultSnapshot, VaultStore,
 };
-use lango_store::{MOST_VAULT_EVENTS, database_at};
+use lango_store::MOST_VAULT_EVENTS;
 use lango_testkit::postgres;
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ over_every_store!(
 type Store = Arc<dyn VaultStore>;
 
 fn open(place: &str) -> Store {
-    database_at(place, ROOT.into()).unwrap()
+    Arc::new(lango_store::Store::at(place, ROOT.into()).unwrap())
 }
 
 fn event(action: &str) -> VaultEvent {

@@ -2,7 +2,7 @@
 
 use crate::ROOT;
 use lango_core::{CachedPage, StoreError, Timestamp, UserId, WebCache};
-use lango_store::{USER_CACHE_BYTES, database_at};
+use lango_store::{Store, USER_CACHE_BYTES};
 use lango_testkit::postgres;
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ over_every_store!(
 );
 
 fn open(place: &str) -> Arc<dyn WebCache> {
-    database_at(place, ROOT.into()).unwrap()
+    Arc::new(Store::at(place, ROOT.into()).unwrap())
 }
 
 fn page(fetched: u64, content: &str) -> CachedPage {

@@ -25,7 +25,7 @@ pub async fn a_task_is_kept_whole_and_for_its_user_alone(subject: Subject) {
         attempts: 3,
         ..first.clone()
     };
-    assert_eq!(tasks.put(later.clone()).await.ok(), Some(Put::Kept));
+    assert_eq!(tasks.put(later.clone()).await.ok(), Some(Put::Stored));
     assert_eq!(
         tasks.get(&ann, "t_1").await.ok().flatten(),
         Some(later.clone())
@@ -51,7 +51,7 @@ pub async fn a_task_that_was_overtaken_is_not_written_over(subject: Subject) {
         ..first.clone()
     };
     let put = |task: TaskRecord| async { subject.tasks.put(task).await.ok() };
-    assert_eq!(put(written(2, "COMPLETED")).await, Some(Put::Kept));
+    assert_eq!(put(written(2, "COMPLETED")).await, Some(Put::Stored));
     for revision in [1, 2, 4] {
         assert_eq!(
             put(written(revision, "WORKING")).await,
@@ -73,12 +73,7 @@ pub async fn a_message_opens_one_task(subject: Subject) {
     let opened = |id: &str, user: &str, message: &'static str| {
         let task = task(id, user, "c_1", "SUBMITTED", 1);
         let tasks = &subject.tasks;
-        async move {
-            tasks
-                .keep_new(task, message)
-                .await
-                .expect("it can be asked")
-        }
+        async move { tasks.insert(task, message).await.expect("it can be asked") }
     };
     let (one, two) = join(opened("t_1", "ann", "m"), opened("t_2", "ann", "m")).await;
     let known = match (one, two) {
@@ -106,7 +101,7 @@ pub async fn a_running_task_can_be_asked_to_be_cancelled(subject: Subject) {
     }
     let ask = |user: UserId, id: &'static str| {
         let tasks = &subject.tasks;
-        async move { tasks.ask_to_cancel(&user, id).await.ok() }
+        async move { tasks.request_cancel(&user, id).await.ok() }
     };
     assert_eq!(ask(ann.clone(), "t_0").await, Some(false));
     assert_eq!(ask(bob, "t_1").await, Some(false));
@@ -115,7 +110,7 @@ pub async fn a_running_task_can_be_asked_to_be_cancelled(subject: Subject) {
         assert_eq!(ask(ann.clone(), id).await, Some(true));
     }
     let asked = async |after, limit| {
-        let asked = subject.tasks.to_cancel(after, limit).await;
+        let asked = subject.tasks.cancel_requests(after, limit).await;
         asked.expect("they can be read").join(" ")
     };
     assert_eq!(asked(None, 10).await, "t_1 t_3");
@@ -232,7 +227,7 @@ pub async fn tasks_that_somebody_was_at_work_on_are_found(subject: Subject) {
 async fn open(subject: &Subject, task: TaskRecord) {
     // Each by a message of its own.
     let message = format!("opens {}", task.id);
-    let opened = subject.tasks.keep_new(task, &message).await;
+    let opened = subject.tasks.insert(task, &message).await;
     assert_eq!(opened.expect("it can be kept"), Opened::New);
 }
 

@@ -2,13 +2,13 @@
 
 use crate::{key_file, name, new, set, value, vault_of};
 use lango_core::VaultStore;
-use lango_store::database_at;
+use lango_store::Store;
 use lango_testkit::postgres;
 use lango_vault::VaultError;
 use std::sync::Arc;
 
 fn open_store(place: &str) -> Arc<dyn VaultStore> {
-    database_at(place, "lango-orchestrator".into()).unwrap()
+    Arc::new(Store::at(place, "lango-orchestrator".into()).unwrap())
 }
 
 macro_rules! over_both_databases {

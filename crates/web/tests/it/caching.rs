@@ -2,7 +2,7 @@
 
 use crate::support::{Bench, Recorded, Reply, Site};
 use lango_core::WebCache;
-use lango_store::{Store, database_at};
+use lango_store::Store;
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -145,13 +145,13 @@ async fn headers_decide_what_is_fetched_again_in_memory() {
 async fn headers_decide_what_is_fetched_again_with_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let place = format!("sqlite:{}", folder.path().join("lango.db").display());
-    check_matrix(database_at(&place, "root".into()).unwrap()).await;
+    check_matrix(Arc::new(Store::at(&place, "root".into()).unwrap())).await;
 }
 
 #[tokio::test]
 async fn headers_decide_what_is_fetched_again_with_postgresql() {
     let place = lango_testkit::postgres::empty();
-    check_matrix(database_at(&place, "root".into()).unwrap()).await;
+    check_matrix(Arc::new(Store::at(&place, "root".into()).unwrap())).await;
 }
 
 #[tokio::test]

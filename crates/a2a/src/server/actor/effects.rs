@@ -21,7 +21,7 @@ impl TaskActor {
             }
             Effect::StoreNew { key } => {
                 let record = task.document().record(&self.key.0);
-                let opened = self.shared.tasks.keep_new(record, &key).await;
+                let opened = self.shared.tasks.insert(record, &key).await;
                 EffectResult::Opened(opened.map_err(failure))
             }
             Effect::ReserveSlot(kind) => EffectResult::Slot(self.reserve_slot(kind)),
@@ -29,7 +29,7 @@ impl TaskActor {
             Effect::CancelInAgent => EffectResult::AgentCancelled(self.cancel_in_agent(task).await),
             Effect::RequestCancel => {
                 let (user, id) = &self.key;
-                let stored = self.shared.tasks.ask_to_cancel(user, id).await;
+                let stored = self.shared.tasks.request_cancel(user, id).await;
                 EffectResult::CancelStored(stored.map(drop).map_err(failure))
             }
             Effect::AbortRun => {

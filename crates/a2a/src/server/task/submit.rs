@@ -154,7 +154,7 @@ impl Task {
 
     /// Starts the run that a slot was reserved for, if the write of this replica was accepted.
     pub(super) fn claimed(&mut self, claim: Claim, stored: Result<Put, StoreFailure>) {
-        if stored == Ok(Put::Kept) {
+        if stored == Ok(Put::Stored) {
             self.document.revision += 1;
             self.is_dirty = false;
             match claim {

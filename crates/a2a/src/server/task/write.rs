@@ -61,7 +61,7 @@ impl Task {
 
     pub(super) fn stored(&mut self, write: Write, tries: usize, stored: Result<Put, StoreFailure>) {
         match stored {
-            Ok(Put::Kept) => {
+            Ok(Put::Stored) => {
                 self.document.revision += 1;
                 self.is_dirty = false;
                 if let Write::Status(status) = write {

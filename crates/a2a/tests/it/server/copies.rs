@@ -116,7 +116,13 @@ async fn a_task_is_cancelled_through_any_copy(shelf: Shelf) {
     let events = events.rest().await;
     let last = &events.last().unwrap()["statusUpdate"]["status"]["state"];
     assert_eq!(last, "TASK_STATE_CANCELED");
-    assert!(one.tasks.to_cancel(None, 10).await.unwrap().is_empty());
+    assert!(
+        one.tasks
+            .cancel_requests(None, 10)
+            .await
+            .unwrap()
+            .is_empty()
+    );
     let error = one.error("CancelTask", json!({ "id": id })).await;
     assert_eq!(error["code"], -32002);
 
@@ -157,7 +163,7 @@ async fn a_wish_to_cancel_outlives_whoever_should_have_heard_it(shelf: Shelf) {
         .unwrap();
     let store = shelf.open();
     let (user, name) = (UserId::new("ann"), id.as_str().unwrap());
-    assert!(store.ask_to_cancel(&user, name).await.unwrap());
+    assert!(store.request_cancel(&user, name).await.unwrap());
 
     let next = Copy::start(&shelf, &world).await;
     next.allow(3);
@@ -269,7 +275,7 @@ async fn a_hint_makes_it_quicker(shelf: Shelf) {
     one.until(&own, "TASK_STATE_WORKING").await;
     let cancel = other.result("CancelTask", json!({ "id": own }));
     let (task, ()) = tokio::join!(cancel, async {
-        while one.tasks.to_cancel(None, 1).await.unwrap().is_empty() {
+        while one.tasks.cancel_requests(None, 1).await.unwrap().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         hint(&own);

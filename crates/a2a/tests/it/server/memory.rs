@@ -31,14 +31,14 @@ impl MemoryTasks {
 }
 
 impl TaskStore for MemoryTasks {
-    fn keep_new<'a>(
+    fn insert<'a>(
         &'a self,
         task: TaskRecord,
         message: &'a str,
     ) -> BoxFuture<'a, Result<Opened, StoreError>> {
         Box::pin(async move {
             self.check()?;
-            let opened = self.tasks.keep_new(task, message).await?;
+            let opened = self.tasks.insert(task, message).await?;
             self.writes.fetch_add(1, Ordering::SeqCst);
             Ok(opened)
         })
@@ -88,25 +88,25 @@ impl TaskStore for MemoryTasks {
         })
     }
 
-    fn ask_to_cancel<'a>(
+    fn request_cancel<'a>(
         &'a self,
         user: &'a UserId,
         id: &'a str,
     ) -> BoxFuture<'a, Result<bool, StoreError>> {
         Box::pin(async move {
             self.check()?;
-            self.tasks.ask_to_cancel(user, id).await
+            self.tasks.request_cancel(user, id).await
         })
     }
 
-    fn to_cancel<'a>(
+    fn cancel_requests<'a>(
         &'a self,
         after: Option<&'a str>,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Text>, StoreError>> {
         Box::pin(async move {
             self.check()?;
-            self.tasks.to_cancel(after, limit).await
+            self.tasks.cancel_requests(after, limit).await
         })
     }
 }

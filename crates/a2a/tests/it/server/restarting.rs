@@ -307,7 +307,7 @@ async fn a_start_leaves_what_is_held_and_passes_over_what_is_damaged() {
                 "status": { "state": "TASK_STATE_WORKING" } })
             .to_string(),
         };
-        let opened = tasks.keep_new(record(at, body), &format!("m-{at}")).await;
+        let opened = tasks.insert(record(at, body), &format!("m-{at}")).await;
         assert_eq!(opened.unwrap(), Opened::New);
     }
     let server = TestServer::over(Arc::clone(&tasks), settings()).await;

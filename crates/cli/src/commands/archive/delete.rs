@@ -6,9 +6,9 @@ use crate::args::DeleteArguments;
 use crate::commands::retention::{self, Gone};
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
-use lango_core::{Clock, Patience, SessionId, StoreError, Timestamp};
+use lango_core::{BusyPolicy, Clock, SessionId, SessionStore, StoreError, Timestamp};
 use lango_engine::SystemClock;
-use lango_store::Database;
+use lango_store::Store;
 use lango_store::archive::{ExpiredPage, WipeOutcome, remove_hidden};
 use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
@@ -79,16 +79,16 @@ fn before(age: Duration) -> Timestamp {
     Timestamp(SystemClock.now().0.saturating_sub(age))
 }
 
-/// Deletes these sessions: all of them are held before the first one goes.
-async fn named(store: &dyn Database, ids: &[SessionId]) -> Result<u64, Failure> {
-    let mut holds = Vec::with_capacity(ids.len());
+/// Deletes these sessions, after acquiring the leases of all of them.
+async fn named(store: &Store, ids: &[SessionId]) -> Result<u64, Failure> {
+    let mut leases = Vec::with_capacity(ids.len());
     for id in ids {
-        holds.push(store.hold(id, Patience::Refuse).await?);
+        leases.push(store.acquire(id, BusyPolicy::Refuse).await?);
     }
     let mut ticker = Ticker::new();
-    for (done, (id, held)) in ids.iter().zip(&holds).enumerate() {
+    for (done, (id, lease)) in ids.iter().zip(&leases).enumerate() {
         // The sessions before took their time.
-        if !held.is_valid() {
+        if !lease.is_valid() {
             return Err(StoreError::Lost { id: id.clone() }.into());
         }
         if !store.hide_session(id, None).await? {
@@ -101,7 +101,7 @@ async fn named(store: &dyn Database, ids: &[SessionId]) -> Result<u64, Failure> 
     Ok(ids.len() as u64)
 }
 
-async fn ask_for_old(app: &App, store: &dyn Database, before: Timestamp) -> Result<(), Failure> {
+async fn ask_for_old(app: &App, store: &Store, before: Timestamp) -> Result<(), Failure> {
     let mut first = Vec::new();
     for user in app.users() {
         let page = ExpiredPage {
@@ -117,7 +117,7 @@ async fn ask_for_old(app: &App, store: &dyn Database, before: Timestamp) -> Resu
 }
 
 /// Asks whether these, and as many more, are to be gone for good.
-async fn ask_for(store: &dyn Database, ids: &[SessionId], total: usize) -> Result<(), Failure> {
+async fn ask_for(store: &Store, ids: &[SessionId], total: usize) -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let message = "deleting is for good, and there is no terminal to ask on";
         return Err(Failure::new(Exit::Usage, message).next("--yes deletes without asking"));

@@ -11,11 +11,12 @@ use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
 use attachments::GivenAttachments;
 use lango_core::{
-    AttachmentStore, Hold, NewSession, Page, Patience, SessionId, StoreError, UserId,
+    AttachmentStore, BoxLease, BusyPolicy, NewSession, Page, SessionId, SessionStore, StoreError,
+    UserId,
 };
 use lango_store::archive::line::{self, AttachmentLine, Line};
 use lango_store::archive::{LogRow, ROWS_AT_ONCE, SessionRecord, remove_hidden};
-use lango_store::{Chain, Database};
+use lango_store::{Chain, Store};
 use lines::Lines;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -154,7 +155,7 @@ struct Incoming {
     rows: Vec<LogRow>,
     bytes: usize,
     attachments: GivenAttachments,
-    _hold: Hold,
+    _hold: BoxLease,
 }
 
 enum Kind {
@@ -168,7 +169,7 @@ enum Kind {
 
 struct Import<'a> {
     app: &'a App,
-    store: &'a dyn Database,
+    store: &'a Store,
     skip_existing: bool,
     report: Report,
     current: Option<Incoming>,
@@ -197,7 +198,7 @@ impl Import<'_> {
     }
 
     async fn begin(&mut self, record: SessionRecord) -> Result<(), Wrong> {
-        let hold = self.store.hold(&record.id, Patience::Refuse).await?;
+        let lease = self.store.acquire(&record.id, BusyPolicy::Refuse).await?;
         let kind = match self.store.session_record(&record.id).await {
             Err(StoreError::NotFound { .. }) => {
                 remove_hidden(self.store, &record.id).await?;
@@ -223,7 +224,7 @@ impl Import<'_> {
             rows: Vec::new(),
             bytes: 0,
             attachments: GivenAttachments::default(),
-            _hold: hold,
+            _hold: lease,
         });
         Ok(())
     }

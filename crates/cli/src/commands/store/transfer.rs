@@ -10,7 +10,7 @@ use lango_store::tables::OpenMode;
 use lango_store::transfer::{
     TransferError, TransferProgress, TransferReport, TransferStage, transfer_all,
 };
-use lango_store::{Database, PostgresOptions, Store};
+use lango_store::{PostgresOptions, Store};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,8 +33,8 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
     must_be_there(&source)?;
     let from = open(&source, &root, OpenMode::Normal)?;
     let to = open(&target, &root, OpenMode::TransferTarget)?;
-    from.ready().await?;
-    to.ready().await?;
+    from.open_now().await?;
+    to.open_now().await?;
     let from_place = from.place();
     if to
         .checkpoint()
@@ -67,7 +67,7 @@ fn open(
     location: &StoreLocation,
     root: &AgentName,
     open_mode: OpenMode,
-) -> Result<Arc<dyn Database>, Failure> {
+) -> Result<Arc<Store>, Failure> {
     let root = root.clone();
     Ok(match (location, open_mode) {
         (StoreLocation::Sqlite(path), OpenMode::Normal) => Arc::new(Store::sqlite(path, root)?),

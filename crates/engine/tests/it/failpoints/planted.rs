@@ -2,8 +2,8 @@
 
 use super::world::{Databases, Plan, World};
 use lango_core::{
-    AgentName, Answer, Batch, BoxFuture, Effect, Event, EventBody, Grant, Hold, NewSession, Page,
-    Patience, RemoteThread, SessionHead, SessionId, SessionStore, StoreError, TurnId,
+    AgentName, Answer, Batch, BoxFuture, BoxLease, BusyPolicy, Effect, Event, EventBody, Grant,
+    NewSession, Page, RemoteThread, SessionHead, SessionId, SessionStore, StoreError, TurnId,
 };
 use std::sync::{Arc, Mutex};
 
@@ -95,12 +95,12 @@ impl SessionStore for Buggy {
         self.store.open(session)
     }
 
-    fn hold(
+    fn acquire(
         &self,
         session: &SessionId,
-        patience: Patience,
-    ) -> BoxFuture<'_, Result<Hold, StoreError>> {
-        self.store.hold(session, patience)
+        busy_policy: BusyPolicy,
+    ) -> BoxFuture<'_, Result<BoxLease, StoreError>> {
+        self.store.acquire(session, busy_policy)
     }
 
     fn turn_events(

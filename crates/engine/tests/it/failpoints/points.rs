@@ -1,11 +1,10 @@
 //! Places where a process can end: before and after everything that the runner does to the world. The seams are wrapped, so
 //! the runner under test is the one that is shipped.
 
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use lango_core::{
-    AgentName, Batch, BoxFuture, BoxStream, Caller, Event, Grant, Hold, Model, ModelError,
-    ModelEvent, ModelRequest, ModelTerms, NewSession, Page, Patience, RemoteThread, SessionHead,
+    AgentName, Batch, BoxFuture, BoxLease, BoxStream, BusyPolicy, Caller, Event, Grant, Model,
+    ModelError, ModelEvent, ModelRequest, ModelTerms, NewSession, Page, RemoteThread, SessionHead,
     SessionId, SessionStore, StoreError, Tool, ToolError, ToolOutput, ToolSpec, TurnId,
 };
 use serde_json::Value;
@@ -72,13 +71,13 @@ impl SessionStore for PointedStore {
         Box::pin(self.points.around("open", self.inner.open(session)))
     }
 
-    fn hold(
+    fn acquire(
         &self,
         session: &SessionId,
-        patience: Patience,
-    ) -> BoxFuture<'_, Result<Hold, StoreError>> {
-        let holding = self.inner.hold(session, patience);
-        Box::pin(self.points.around("hold", holding))
+        busy_policy: BusyPolicy,
+    ) -> BoxFuture<'_, Result<BoxLease, StoreError>> {
+        let acquiring = self.inner.acquire(session, busy_policy);
+        Box::pin(self.points.around("hold", acquiring))
     }
 
     fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {

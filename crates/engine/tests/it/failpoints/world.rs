@@ -5,8 +5,8 @@ use super::points::{PointedModel, PointedStore, PointedTool, Points};
 use crate::bench::local;
 use crate::support::rule;
 use lango_core::{
-    Answer, AnsweredBy, Asks, BoxFuture, CallStatus, Caller, Effect, Event, EventBody, Limits,
-    ModelReply, ModelRequest, Outcome, Page, Patience, SessionId, SessionStore, StoreError, Tool,
+    Answer, AnsweredBy, Asks, BoxFuture, BusyPolicy, CallStatus, Caller, Effect, Event, EventBody,
+    Limits, ModelReply, ModelRequest, Outcome, Page, SessionId, SessionStore, StoreError, Tool,
     ToolError, ToolOutput, ToolSpec, TurnId,
 };
 use lango_engine::{
@@ -198,7 +198,7 @@ impl World {
             limits: Limits::default(),
             rules: Arc::new(rules.in_folder("/work".into())),
             recollection: None,
-            patience: Patience::Refuse,
+            busy_policy: BusyPolicy::Refuse,
         })
     }
 

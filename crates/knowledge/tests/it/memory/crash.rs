@@ -9,7 +9,7 @@ use super::{Echo, all, create, eager, echoing, end_of, marks, memory};
 use crate::place::{Place, open};
 use lango_core::{Event, EventBody, Model, Outcome, Page, SessionStore, Timestamp, Usage};
 use lango_knowledge::MemoryReport;
-use lango_store::{Database, Generation, MemoryOwner};
+use lango_store::{Generation, MemoryOwner, Store};
 use lango_testkit::model::ScriptedModel;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::pin::pin;
@@ -206,7 +206,7 @@ async fn a_life() {
 }
 
 /// What the runner does with a turn that a crash left: it ends as interrupted.
-async fn close_what_was_left(store: &Arc<dyn Database>, owner: &MemoryOwner) {
+async fn close_what_was_left(store: &Arc<Store>, owner: &MemoryOwner) {
     let head = store.open(&owner.session).await.unwrap();
     let Some(from) = head.unfinished else { return };
     let page = Page { from, limit: 1 };

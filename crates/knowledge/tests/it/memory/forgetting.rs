@@ -1,8 +1,9 @@
 //! What is forgotten is gone: from the rows, the lists, recall and the prompt, and it does not come back.
 
 use super::{Desk, eager, echoing, run, run_in};
+use lango_core::SessionStore;
 use lango_knowledge::MemorySettings;
-use lango_store::Generation;
+use lango_store::{Generation, MemoryRows};
 use lango_testkit::session_store_contract::Sketch;
 use serde_json::json;
 

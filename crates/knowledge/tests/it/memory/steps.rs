@@ -1,9 +1,9 @@
 //! When turns are observed and observations condensed, and what is kept of them.
 
 use super::{Desk, NOW, data, eager, echoing, failing, marks, tools::text_of};
-use lango_core::{MessageOrigin, Trust};
+use lango_core::{MessageOrigin, SessionStore, Trust};
 use lango_knowledge::{MemoryReport, MemorySettings};
-use lango_store::Generation;
+use lango_store::{Generation, MemoryRows};
 use lango_testkit::model::{ScriptedModel, say};
 use proptest::prelude::*;
 use serde_json::json;

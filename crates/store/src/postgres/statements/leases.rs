@@ -83,11 +83,11 @@ pub(in crate::postgres) const RENEW: &str = "WITH free AS MATERIALIZED (
 
 /// Renews one hold (`$1` and its number `$2`), and waits for whoever has locked it for as long as `$4` says. Gives its
 /// number, if it is still ours.
-pub(in crate::postgres) const RENEW_ALONE: &str = "WITH patience AS MATERIALIZED (
+pub(in crate::postgres) const RENEW_ALONE: &str = "WITH lock_wait AS MATERIALIZED (
         SELECT set_config('lock_timeout', $4, true))
      UPDATE holds SET until = clock_timestamp() + make_interval(secs => $3)
       WHERE session = $1 AND fence = $2 AND until > clock_timestamp()
-        AND (SELECT count(*) FROM patience) > 0
+        AND (SELECT count(*) FROM lock_wait) > 0
      RETURNING fence";
 
 /// Lets go of holds (`$1` and their numbers `$2`), all but those that somebody has locked, and of tickets (`$3`). Gives the

@@ -2,7 +2,7 @@
 
 use super::proxy::Proxy;
 use super::{at, count, create, execute};
-use lango_core::{AttachmentStore, Patience, SessionStore, UserId};
+use lango_core::{AttachmentStore, BusyPolicy, SessionStore, UserId};
 use lango_store::archive::remove_hidden;
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, attachment};
@@ -65,8 +65,8 @@ async fn an_append_whose_answer_was_lost_refers_to_its_attachments_once() {
     let store = at(&proxy.address);
     let user = UserId::from("local");
     let session = create(&store, "s_1").await;
-    let held = store.hold(&session, Patience::Refuse).await;
-    let _held = held.unwrap_or_else(|error| panic!("{error}"));
+    let lease = store.acquire(&session, BusyPolicy::Refuse).await;
+    let _held = lease.unwrap_or_else(|error| panic!("{error}"));
     for number in 0..2 {
         proxy.lose("bytes that are put");
         let bytes = Arc::from(*b"bytes that are put");

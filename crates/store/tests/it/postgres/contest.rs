@@ -2,7 +2,7 @@
 //! batch that was acknowledged is there once, none that was refused is, and the batches of one hold stand together.
 
 use super::{SHORT, copy, create, log, says};
-use lango_core::{Patience, SessionId, SessionStore, StoreError};
+use lango_core::{BusyPolicy, SessionId, SessionStore, StoreError};
 use lango_store::Store;
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::Sketch;
@@ -35,7 +35,10 @@ async fn contend(
         if stop.load(Ordering::Relaxed) {
             break;
         }
-        let Ok(held) = store.hold(&session, Patience::Wait { most: 64 }).await else {
+        let Ok(lease) = store
+            .acquire(&session, BusyPolicy::Wait { max_waiters: 64 })
+            .await
+        else {
             continue;
         };
         let Ok(head) = store.open(&session).await else {
@@ -55,7 +58,7 @@ async fn contend(
                 Err(error) => panic!("{error}"),
             }
         }
-        drop(held);
+        drop(lease);
     }
     written
 }
@@ -170,12 +173,12 @@ async fn append_of_a_copy_that_was_succeeded(planted: &str) -> Result<(), StoreE
     let (first, second) = (copy(&address, lease), copy(&address, lease));
     let session = create(&first, "s_1").await;
     super::execute(&address, planted).await;
-    let _former = first.hold(&session, Patience::Refuse).await.unwrap();
+    let _former = first.acquire(&session, BusyPolicy::Refuse).await.unwrap();
     let mut sketch = Sketch::of(&session).exchange("one", "1");
     first.append(sketch.batch()).await.unwrap();
     let ended = "UPDATE holds SET until = clock_timestamp() - interval '1 second'";
     super::execute(&address, ended).await;
-    let _holder = second.hold(&session, Patience::Refuse).await.unwrap();
+    let _holder = second.acquire(&session, BusyPolicy::Refuse).await.unwrap();
     first.append(sketch.exchange("two", "2").batch()).await
 }
 
@@ -219,8 +222,8 @@ async fn nobody_takes_over_between_the_check_of_an_append_and_its_commit() {
         tokio::spawn(connection);
         let lock = format!("SELECT pg_advisory_lock({LOCK})");
         client.batch_execute(&lock).await.unwrap();
-        let held = match is_held {
-            true => left.hold(&session, Patience::Refuse).await.ok(),
+        let lease = match is_held {
+            true => left.acquire(&session, BusyPolicy::Refuse).await.ok(),
             false => None,
         };
         let renewed = format!(
@@ -244,7 +247,7 @@ async fn nobody_takes_over_between_the_check_of_an_append_and_its_commit() {
             if is_held {
                 tokio::time::sleep(Duration::from_millis(4100)).await;
             }
-            let mut taken = right.hold(&session, Patience::Wait { most: 1 });
+            let mut taken = right.acquire(&session, BusyPolicy::Wait { max_waiters: 1 });
             let early = tokio::time::timeout(Duration::from_millis(700), &mut taken).await;
             assert!(early.is_err(), "it was taken over in the middle");
             client
@@ -258,6 +261,6 @@ async fn nobody_takes_over_between_the_check_of_an_append_and_its_commit() {
         let (append, (_taken, next_seq)) = tokio::join!(append, take_over);
         append.unwrap();
         assert_eq!(next_seq, 4, "whoever takes over sees all there is");
-        drop(held);
+        drop(lease);
     }
 }

@@ -3,8 +3,8 @@
 use super::{SHORT, at, copy, create, fence, log, says};
 use futures_util::StreamExt;
 use lango_core::{
-    Change, Changes, Hold, Opened, Patience, SessionCatalog, SessionId, SessionStore, StoreError,
-    TaskStore, Timestamp,
+    BoxLease, BusyPolicy, Change, Changes, Opened, SessionCatalog, SessionId, SessionStore,
+    StoreError, TaskStore, Timestamp,
 };
 use lango_core::{TaskRecord, UserId};
 use lango_store::Store;
@@ -14,15 +14,15 @@ use lango_testkit::session_store_contract::Sketch;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const WAIT: Patience = Patience::Wait { most: 8 };
+const WAIT: BusyPolicy = BusyPolicy::Wait { max_waiters: 8 };
 
-async fn hold(store: &Store, session: &SessionId) -> Hold {
-    let held = store.hold(session, Patience::Refuse).await;
-    held.unwrap_or_else(|error| panic!("{error}"))
+async fn acquire(store: &Store, session: &SessionId) -> BoxLease {
+    let lease = store.acquire(session, BusyPolicy::Refuse).await;
+    lease.unwrap_or_else(|error| panic!("{error}"))
 }
 
 async fn is_busy(store: &Store, session: &SessionId) -> bool {
-    match store.hold(session, Patience::Refuse).await {
+    match store.acquire(session, BusyPolicy::Refuse).await {
         Ok(_) => false,
         Err(StoreError::Busy { .. }) => true,
         Err(error) => panic!("{error}"),
@@ -30,11 +30,11 @@ async fn is_busy(store: &Store, session: &SessionId) -> bool {
 }
 
 /// A lease that is not renewed any more, as that of a process which stopped: its database is gone for it alone.
-async fn until_lost(held: &Hold) {
-    tokio::time::timeout(Duration::from_secs(60), held.lost())
+async fn until_lost(lease: &BoxLease) {
+    tokio::time::timeout(Duration::from_secs(60), lease.lost())
         .await
         .expect("a lease that is not renewed ends");
-    assert!(!held.is_valid());
+    assert!(!lease.is_valid());
 }
 
 #[tokio::test]
@@ -42,16 +42,16 @@ async fn a_session_that_another_copy_holds_is_busy_until_it_is_let_go_of() {
     let address = postgres::empty();
     let (left, right) = (at(&address), at(&address));
     let session = SessionId::from("s_1");
-    let held = hold(&left, &session).await;
+    let lease = acquire(&left, &session).await;
     assert!(is_busy(&right, &session).await);
-    let waiting = right.hold(&session, WAIT);
+    let waiting = right.acquire(&session, WAIT);
     let (waiting, ()) = tokio::join!(waiting, async {
         tokio::time::sleep(Duration::from_millis(300)).await;
-        drop(held);
+        drop(lease);
     });
-    let held = waiting.unwrap_or_else(|error| panic!("{error}"));
-    assert!(held.is_valid() && is_busy(&left, &session).await);
-    drop(held);
+    let lease = waiting.unwrap_or_else(|error| panic!("{error}"));
+    assert!(lease.is_valid() && is_busy(&left, &session).await);
+    drop(lease);
     // The end of a store waits for the database to hear of it.
     drop(right);
     assert!(!is_busy(&left, &session).await);
@@ -62,13 +62,13 @@ async fn a_lease_outlives_its_length_while_its_holder_lives() {
     let address = postgres::empty();
     let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
     let session = SessionId::from("s_1");
-    let held = hold(&left, &session).await;
+    let lease = acquire(&left, &session).await;
     let until = tokio::time::Instant::now() + SHORT * 2;
     while tokio::time::Instant::now() < until {
         assert!(is_busy(&right, &session).await);
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert!(held.is_valid());
+    assert!(lease.is_valid());
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn whoever_comes_after_a_dead_copy_takes_over_and_the_dead_writes_nothing(
     let address = postgres::empty();
     let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
     let session = create(&left, "s_1").await;
-    let held = hold(&left, &session).await;
+    let lease = acquire(&left, &session).await;
     let mut sketch = Sketch::of(&session).exchange("one", "1");
     left.append(sketch.batch()).await.unwrap();
     let before = fence(&address, "s_1").await;
@@ -89,9 +89,9 @@ async fn whoever_comes_after_a_dead_copy_takes_over_and_the_dead_writes_nothing(
     .await;
     let late = left.append(sketch.clone().exchange("late", "0").batch());
     assert_lost(late.await.unwrap_err());
-    let taken = hold(&right, &session).await;
+    let taken = acquire(&right, &session).await;
     assert!(fence(&address, "s_1").await > before);
-    until_lost(&held).await;
+    until_lost(&lease).await;
 
     // While it is held elsewhere, after it was written to, and after it was let go of.
     let mut stale = sketch.clone().exchange("stale", "0");
@@ -109,8 +109,8 @@ async fn whoever_comes_after_a_dead_copy_takes_over_and_the_dead_writes_nothing(
     assert_eq!(right.verify(&session).await.unwrap(), 6);
 
     // Whoever lost it can hold it again.
-    drop(held);
-    let _again = hold(&left, &session).await;
+    drop(lease);
+    let _again = acquire(&left, &session).await;
     let mut sketch = Sketch::of(&session).at(7).exchange("three", "3");
     left.append(sketch.batch()).await.unwrap();
     assert_eq!(right.verify(&session).await.unwrap(), 9);
@@ -128,10 +128,10 @@ async fn nobody_writes_to_a_session_that_another_copy_holds() {
     let session = create(&left, "s_1").await;
     let mut sketch = Sketch::of(&session).exchange("one", "1");
     right.append(sketch.batch()).await.unwrap();
-    let held = hold(&left, &session).await;
+    let lease = acquire(&left, &session).await;
     let batch = sketch.exchange("two", "2").batch();
     assert_lost(right.append(batch.clone()).await.unwrap_err());
-    drop(held);
+    drop(lease);
     // What was let go of here is let go of before anything else is asked.
     left.append(batch).await.unwrap();
     assert_eq!(log(&right, &session).await.len(), 6);
@@ -142,11 +142,11 @@ async fn a_session_that_was_taken_over_is_not_hidden_and_one_that_is_deleted_lea
     let address = postgres::empty();
     let (left, right) = (at(&address), at(&address));
     let session = create(&left, "s_1").await;
-    let _former = hold(&left, &session).await;
+    let _former = acquire(&left, &session).await;
     let ended = "UPDATE holds SET until = clock_timestamp() - interval '1 second'";
     super::execute(&address, ended).await;
     assert_lost(left.hide_session(&session, None).await.unwrap_err());
-    let taken = hold(&right, &session).await;
+    let taken = acquire(&right, &session).await;
     assert_lost(left.hide_session(&session, None).await.unwrap_err());
     assert!(right.open(&session).await.is_ok());
 
@@ -181,11 +181,11 @@ async fn an_append_under_a_hold_that_was_given_up_meanwhile_is_refused() {
     let address = postgres::empty();
     let (left, right) = (at(&address), at(&address));
     let session = create(&left, "s_1").await;
-    let held = hold(&left, &session).await;
+    let lease = acquire(&left, &session).await;
     let append = left.append(Sketch::of(&session).exchange("one", "1").batch());
-    drop(held);
+    drop(lease);
     // Somebody else had it in between, and may have looked at its log.
-    let between = right.hold(&session, WAIT).await;
+    let between = right.acquire(&session, WAIT).await;
     drop(between.unwrap_or_else(|error| panic!("{error}")));
     drop(right);
     assert_lost(append.await.unwrap_err());
@@ -207,13 +207,13 @@ async fn a_new_task_is_kept_though_the_one_in_its_way_was_deleted_meanwhile() {
     )
     .await;
     let task = task("t_1");
-    let opened = store.keep_new(task.clone(), "m_1").await.unwrap();
+    let opened = store.insert(task.clone(), "m_1").await.unwrap();
     assert_eq!(opened, Opened::New);
     let kept = store.get(&task.user, &task.id).await.unwrap();
     assert_eq!(kept, Some(task));
     // A hundred times it is given up.
     super::execute(&address, "ALTER SEQUENCE tries RESTART -100").await;
-    let refused = store.keep_new(self::task("t_2"), "m_2").await.unwrap_err();
+    let refused = store.insert(self::task("t_2"), "m_2").await.unwrap_err();
     assert!(matches!(refused, StoreError::Failed { .. }), "{refused}");
 }
 
@@ -238,12 +238,12 @@ async fn the_number_of_a_hold_is_greater_than_all_before_it() {
     let session = SessionId::from("s_1");
     let mut before = 0;
     for turn in 0..12 {
-        let held = stores[turn % 3].hold(&session, WAIT).await;
-        let held = held.unwrap_or_else(|error| panic!("{error}"));
+        let lease = stores[turn % 3].acquire(&session, WAIT).await;
+        let lease = lease.unwrap_or_else(|error| panic!("{error}"));
         let now = fence(&address, "s_1").await;
         assert!(now > before, "{now} after {before}");
         before = now;
-        drop(held);
+        drop(lease);
     }
 }
 
@@ -252,24 +252,26 @@ async fn those_who_wait_on_several_copies_come_in_their_order() {
     let address = postgres::empty();
     let stores = [at(&address), at(&address)].map(Arc::new);
     let session = SessionId::from("s_1");
-    let first = hold(&stores[0], &session).await;
+    let first = acquire(&stores[0], &session).await;
     let order = Arc::new(Mutex::new(Vec::new()));
     let mut waiting = Vec::new();
     for number in 0..6 {
         let store = Arc::clone(&stores[number % 2]);
         let (session, order) = (session.clone(), Arc::clone(&order));
         waiting.push(tokio::spawn(async move {
-            let held = store.hold(&session, WAIT).await;
-            let held = held.unwrap_or_else(|error| panic!("{error}"));
+            let lease = store.acquire(&session, WAIT).await;
+            let lease = lease.unwrap_or_else(|error| panic!("{error}"));
             order.lock().unwrap().push(number);
-            drop(held);
+            drop(lease);
         }));
         while super::count(&address, "hold_line").await != waiting.len() as i64 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
     // The line is as long as all copies together make it.
-    let refused = stores[1].hold(&session, Patience::Wait { most: 6 }).await;
+    let refused = stores[1]
+        .acquire(&session, BusyPolicy::Wait { max_waiters: 6 })
+        .await;
     assert!(matches!(
         refused.err(),
         Some(StoreError::Busy {
@@ -290,7 +292,7 @@ async fn a_place_in_line_whose_owner_died_is_passed_over() {
     let address = postgres::empty();
     let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
     let session = SessionId::from("s_1");
-    let first = hold(&left, &session).await;
+    let first = acquire(&left, &session).await;
     super::execute(
         &address,
         "INSERT INTO hold_line (session, holder, until)
@@ -298,8 +300,8 @@ async fn a_place_in_line_whose_owner_died_is_passed_over() {
     )
     .await;
     drop(first);
-    let held = tokio::time::timeout(Duration::from_secs(60), right.hold(&session, WAIT)).await;
-    assert!(held.unwrap().is_ok());
+    let lease = tokio::time::timeout(Duration::from_secs(60), right.acquire(&session, WAIT)).await;
+    assert!(lease.unwrap().is_ok());
 }
 
 /// So it is with a claim whose answer was lost, too: nobody renews it.
@@ -316,8 +318,8 @@ async fn a_hold_whose_owner_died_ends_with_its_lease() {
     .await;
     let session = SessionId::from("s_1");
     let before = fence(&address, "s_1").await;
-    let held = tokio::time::timeout(Duration::from_secs(60), store.hold(&session, WAIT)).await;
-    assert!(held.unwrap().is_ok_and(|held| held.is_valid()));
+    let lease = tokio::time::timeout(Duration::from_secs(60), store.acquire(&session, WAIT)).await;
+    assert!(lease.unwrap().is_ok_and(|lease| lease.is_valid()));
     assert!(fence(&address, "s_1").await > before);
 }
 
@@ -329,12 +331,12 @@ async fn a_claim_that_nobody_waits_for_is_given_up() {
     for _ in 0..20 {
         tokio::select! {
             biased;
-            _ = left.hold(&session, WAIT) => {}
+            _ = left.acquire(&session, WAIT) => {}
             () = tokio::time::sleep(Duration::from_micros(300)) => {}
         }
     }
-    let held = tokio::time::timeout(Duration::from_secs(5), right.hold(&session, WAIT)).await;
-    assert!(held.expect("well before a lease ends").is_ok());
+    let lease = tokio::time::timeout(Duration::from_secs(5), right.acquire(&session, WAIT)).await;
+    assert!(lease.expect("well before a lease ends").is_ok());
 }
 
 #[tokio::test]
@@ -342,12 +344,12 @@ async fn turns_that_another_copy_is_at_are_not_taken_for_left_behind() {
     let address = postgres::empty();
     let (left, right) = (at(&address), at(&address));
     let session = create(&left, "s_1").await;
-    let held = hold(&left, &session).await;
+    let lease = acquire(&left, &session).await;
     let mut sketch = Sketch::of(&session).ask("one");
     left.append(sketch.batch()).await.unwrap();
     assert_eq!(left.unfinished(None, 9).await.unwrap().len(), 1);
     assert_eq!(right.unfinished(None, 9).await.unwrap().len(), 0);
-    drop(held);
+    drop(lease);
     drop(left);
     assert_eq!(right.unfinished(None, 9).await.unwrap().len(), 1);
 }
@@ -370,11 +372,11 @@ async fn what_one_copy_changes_another_is_told() {
         "nobody listened before"
     );
     let session = create(&left, &super::unique("s")).await;
-    let _held = hold(&left, &session).await;
+    let _held = acquire(&left, &session).await;
     let mut sketch = Sketch::of(&session).exchange("one", "1");
     left.append(sketch.batch()).await.unwrap();
     let mut task = task(&super::unique("t"));
-    left.keep_new(task.clone(), "m_1").await.unwrap();
+    left.insert(task.clone(), "m_1").await.unwrap();
     let mut seen = Vec::new();
     let expected = [
         Change::Session(session.clone()),

@@ -2,7 +2,7 @@
 
 use super::proxy::Proxy;
 use super::{at, copy, create, log, says};
-use lango_core::{Event, NewSession, Patience, SessionStore, StoreError, Timestamp, UserId};
+use lango_core::{BusyPolicy, Event, NewSession, SessionStore, StoreError, Timestamp, UserId};
 use lango_store::Store;
 use lango_testkit::postgres::{self, Cluster};
 use lango_testkit::session_store_contract::Sketch;
@@ -14,8 +14,8 @@ use tokio::task::JoinHandle;
 /// Appends exchange after exchange until told to stop. Every one must be acknowledged; gives how many there were.
 async fn write(store: Arc<Store>, id: String, stop: Arc<AtomicBool>, done: Arc<AtomicU64>) -> u64 {
     let session = create(&store, &id).await;
-    let held = store.hold(&session, Patience::Refuse).await;
-    let held = held.unwrap_or_else(|error| panic!("{error}"));
+    let lease = store.acquire(&session, BusyPolicy::Refuse).await;
+    let lease = lease.unwrap_or_else(|error| panic!("{error}"));
     let mut sketch = Sketch::of(&session);
     let mut written = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -30,7 +30,7 @@ async fn write(store: Arc<Store>, id: String, stop: Arc<AtomicBool>, done: Arc<A
             "an event is missing or there twice"
         );
     }
-    assert!(held.is_valid());
+    assert!(lease.is_valid());
     written
 }
 
@@ -139,8 +139,8 @@ async fn what_was_carried_out_though_its_answer_was_lost_is_not_done_again() {
     assert!(matches!(again, StoreError::Exists { .. }), "{again}");
 
     proxy.lose("s_made");
-    let held = store.hold(&session, Patience::Refuse).await;
-    let held = held.unwrap_or_else(|error| panic!("{error}"));
+    let lease = store.acquire(&session, BusyPolicy::Refuse).await;
+    let lease = lease.unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(lost(), 2);
 
     let mut sketch = Sketch::of(&session);
@@ -172,31 +172,31 @@ async fn what_was_carried_out_though_its_answer_was_lost_is_not_done_again() {
         }
         let ended = "UPDATE holds SET until = '-infinity' WHERE session = 's_made'";
         super::execute(&address, ended).await;
-        other.hold(&session, Patience::Refuse).await
+        other.acquire(&session, BusyPolicy::Refuse).await
     };
     let (append, taken) = tokio::join!(append, taken);
     append.unwrap();
     assert!(taken.is_ok());
     assert_eq!(other.verify(&session).await.unwrap(), 18);
-    drop(held);
+    drop(lease);
 }
 
 #[tokio::test]
 async fn a_way_that_is_lost_without_a_word_costs_one_try_and_no_lease() {
-    let lease = Duration::from_secs(9);
+    let length = Duration::from_secs(9);
     let proxy = Proxy::to(&postgres::empty()).await;
-    let store = copy(&proxy.address, lease);
+    let store = copy(&proxy.address, length);
     let session = create(&store, "s_1").await;
-    let held = store.hold(&session, Patience::Refuse).await;
-    let held = held.unwrap_or_else(|error| panic!("{error}"));
+    let lease = store.acquire(&session, BusyPolicy::Refuse).await;
+    let lease = lease.unwrap_or_else(|error| panic!("{error}"));
     futures_util::future::join_all((0..8).map(|_| store.open(&session))).await;
     let made = proxy.made.load(Ordering::Relaxed);
     assert!(made > 6, "there are only {made} connections to lose");
     proxy.silence();
     let mut sketch = Sketch::of(&session).exchange("one", "1");
     store.append(sketch.batch()).await.unwrap();
-    tokio::time::sleep(lease).await;
-    assert!(held.is_valid());
+    tokio::time::sleep(length).await;
+    assert!(lease.is_valid());
 }
 
 #[tokio::test]
@@ -204,8 +204,8 @@ async fn a_server_that_stays_away_is_waited_for_no_longer_than_a_lease() {
     let mut cluster = Cluster::start(&[]);
     let store = copy(&cluster.address(), Duration::from_secs(2));
     let session = create(&store, "s_1").await;
-    let held = store.hold(&session, Patience::Refuse).await;
-    let held = held.unwrap_or_else(|error| panic!("{error}"));
+    let lease = store.acquire(&session, BusyPolicy::Refuse).await;
+    let lease = lease.unwrap_or_else(|error| panic!("{error}"));
     let mut sketch = Sketch::of(&session).exchange("one", "1");
     store.append(sketch.batch()).await.unwrap();
     cluster.stop_immediately();
@@ -214,8 +214,8 @@ async fn a_server_that_stays_away_is_waited_for_no_longer_than_a_lease() {
     assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
     let away = store.open(&session).await.unwrap_err();
     assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
-    held.lost().await;
-    assert!(!held.is_valid());
+    lease.lost().await;
+    assert!(!lease.is_valid());
     cluster.start_again();
     assert_eq!(log(&store, &session).await.len(), 3);
 
@@ -224,7 +224,7 @@ async fn a_server_that_stays_away_is_waited_for_no_longer_than_a_lease() {
     assert!(matches!(away, StoreError::Unreachable { .. }), "{away}");
     assert!(away.to_string().contains("s_1"), "{away}");
     let other = copy(&cluster.address(), Duration::from_secs(2));
-    let taken = other.hold(&session, Patience::Refuse).await;
+    let taken = other.acquire(&session, BusyPolicy::Refuse).await;
     assert!(taken.is_ok());
     let lost = store.append(second).await.unwrap_err();
     assert!(matches!(lost, StoreError::Lost { .. }), "{lost}");

@@ -1,13 +1,13 @@
 //! Rows that somebody has locked and does not let go of, as a copy that was stopped in the middle would.
 
 use super::{SHORT, copy, number};
-use lango_core::{Hold, Patience, SessionId, SessionStore, StoreError};
+use lango_core::{BoxLease, BusyPolicy, SessionId, SessionStore, StoreError};
 use lango_store::Store;
 use lango_testkit::postgres;
 use std::time::Duration;
 use tokio_postgres::{Client, NoTls};
 
-const WAIT: Patience = Patience::Wait { most: 8 };
+const WAIT: BusyPolicy = BusyPolicy::Wait { max_waiters: 8 };
 
 /// Somebody who has locked the row of a session's hold.
 async fn lock(address: &str, session: &str) -> Client {
@@ -18,11 +18,11 @@ async fn lock(address: &str, session: &str) -> Client {
     client
 }
 
-async fn hold(store: &Store, session: &str) -> Hold {
-    let held = store
-        .hold(&SessionId::from(session), Patience::Refuse)
+async fn acquire(store: &Store, session: &str) -> BoxLease {
+    let lease = store
+        .acquire(&SessionId::from(session), BusyPolicy::Refuse)
         .await;
-    held.unwrap_or_else(|error| panic!("{error}"))
+    lease.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Waits until a query gives this number.
@@ -40,13 +40,13 @@ async fn until(address: &str, query: &str, expected: i64) {
 async fn a_lease_that_somebody_has_locked_takes_no_other_one_down() {
     let address = postgres::empty();
     let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
-    let locked = hold(&left, "s_1").await;
-    let (second, third) = (hold(&left, "s_2").await, hold(&left, "s_3").await);
+    let locked = acquire(&left, "s_1").await;
+    let (second, third) = (acquire(&left, "s_2").await, acquire(&left, "s_3").await);
     let lock = lock(&address, "s_1").await;
     tokio::time::sleep(SHORT * 2).await;
     assert!(second.is_valid() && third.is_valid());
     for session in ["s_2", "s_3"] {
-        let taken = right.hold(&session.into(), Patience::Refuse).await;
+        let taken = right.acquire(&session.into(), BusyPolicy::Refuse).await;
         assert!(matches!(taken.err(), Some(StoreError::Busy { .. })));
     }
     // Nor does it keep another one from being let go of.
@@ -63,7 +63,7 @@ async fn a_lease_that_somebody_has_locked_takes_no_other_one_down() {
 async fn a_lease_that_is_locked_most_of_the_time_is_renewed_in_between() {
     let address = postgres::empty();
     let store = copy(&address, SHORT);
-    let held = hold(&store, "s_1").await;
+    let lease = acquire(&store, "s_1").await;
     let end = tokio::time::Instant::now() + SHORT * 2;
     let locking = |client: Client| async move {
         while tokio::time::Instant::now() < end {
@@ -73,7 +73,7 @@ async fn a_lease_that_is_locked_most_of_the_time_is_renewed_in_between() {
     };
     let (one, other) = (lock(&address, "").await, lock(&address, "").await);
     tokio::join!(locking(one), locking(other));
-    assert!(held.is_valid());
+    assert!(lease.is_valid());
 }
 
 #[tokio::test]
@@ -85,9 +85,9 @@ async fn a_lease_that_was_locked_when_it_was_given_up_is_let_go_of_later() {
         copy(&named, Duration::from_secs(600)),
         copy(&address, SHORT),
     );
-    let held = hold(&left, "s_1").await;
+    let lease = acquire(&left, "s_1").await;
     let lock = lock(&address, "s_1").await;
-    drop(held);
+    drop(lease);
     let tried = format!(
         "SELECT count(*) FROM pg_stat_activity
           WHERE application_name = '{name}' AND state = 'idle' AND query LIKE '%released AS%'"
@@ -96,7 +96,7 @@ async fn a_lease_that_was_locked_when_it_was_given_up_is_let_go_of_later() {
     lock.batch_execute("COMMIT").await.unwrap();
     let taken = tokio::time::timeout(
         Duration::from_secs(60),
-        right.hold(&SessionId::from("s_1"), WAIT),
+        right.acquire(&SessionId::from("s_1"), WAIT),
     );
     assert!(taken.await.expect("well before the lease ends").is_ok());
 }
@@ -105,20 +105,20 @@ async fn a_lease_that_was_locked_when_it_was_given_up_is_let_go_of_later() {
 async fn nobody_who_waits_for_a_lock_keeps_others_from_the_line() {
     let address = postgres::empty();
     let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
-    let held = hold(&left, "s_1").await;
+    let lease = acquire(&left, "s_1").await;
     let lock = lock(&address, "s_1").await;
     let session = SessionId::from("s_1");
     let taken = async || {
         drop(
             right
-                .hold(&session, WAIT)
+                .acquire(&session, WAIT)
                 .await
                 .map_err(|error| panic!("{error}")),
         )
     };
     let in_line = async {
         until(&address, "SELECT count(*) FROM hold_line", 1).await;
-        drop(held);
+        drop(lease);
         lock.batch_execute("COMMIT").await.unwrap();
     };
     tokio::join!(taken(), taken(), in_line);

@@ -3,7 +3,7 @@
 use super::{at, create, log};
 use lango_core::{AgentName, EventBody, FrameId, TurnId};
 use lango_core::{
-    Answer, NewSession, Opened, Patience, RemoteThread, SessionCatalog, SessionId, SessionStore,
+    Answer, BusyPolicy, NewSession, Opened, RemoteThread, SessionCatalog, SessionId, SessionStore,
     TaskQuery, TaskRecord, TaskStore, Timestamp, UserId,
 };
 use lango_store::Store;
@@ -145,8 +145,8 @@ async fn names_with_any_character_read_back_as_they_were_written() {
     let store = at(&postgres::empty());
     let odd = "\0 and \u{1} and \u{1}0 \u{10ffff}";
     let session = create(&store, odd).await;
-    let held = store.hold(&session, Patience::Refuse).await;
-    let _held = held.unwrap_or_else(|error| panic!("{error}"));
+    let lease = store.acquire(&session, BusyPolicy::Refuse).await;
+    let _held = lease.unwrap_or_else(|error| panic!("{error}"));
     let mut sketch = Sketch::of(&session).exchange(odd, odd).ask(odd);
     let thread = RemoteThread {
         context: odd.into(),
@@ -196,7 +196,7 @@ async fn names_with_any_character_read_back_as_they_were_written() {
         revision: 1,
         attempts: 0,
     };
-    let opened = store.keep_new(task.clone(), odd).await;
+    let opened = store.insert(task.clone(), odd).await;
     assert_eq!(opened.unwrap(), Opened::New);
     let query = TaskQuery {
         context: Some(odd.into()),

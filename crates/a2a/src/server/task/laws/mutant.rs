@@ -69,7 +69,7 @@ impl Mutant {
             (Some(Bug::StartTwice), Input::Result(EffectResult::Stored(Ok(Put::Overtaken))))
                 if matches!(awaiting, Some(Await::Claimed(_))) =>
             {
-                Input::Result(EffectResult::Stored(Ok(Put::Kept)))
+                Input::Result(EffectResult::Stored(Ok(Put::Stored)))
             }
             (Some(Bug::OverwriteEnd), Input::Result(EffectResult::Loaded(Ok(mut document))))
                 if matches!(awaiting, Some(Await::Conflict { .. })) =>

@@ -26,7 +26,7 @@ pub(super) async fn close(app: &App, session: &SessionId) -> Result<bool, Failur
         session: session.clone(),
         turn: first.turn.clone(),
         first_seq,
-        look_back: Arc::new(LookBack::default()),
+        history: Arc::new(LookBack::default()),
         rules: Arc::new(Rules::default()),
     };
     let mut turn = Turn::replay(Arc::clone(&app.tree), start, &events);

@@ -168,7 +168,7 @@ impl World<'_> {
             self.keep(replica, document);
         }
         Ok(match fault {
-            Fault::None if is_next => Ok(Put::Kept),
+            Fault::None if is_next => Ok(Put::Stored),
             Fault::None => Ok(Put::Overtaken),
             Fault::Failed | Fault::Unanswered => Err(StoreFailure("down".to_owned())),
         })

@@ -1,46 +1,46 @@
 //! Cases about holding a session, and about turns that were left without an outcome.
 
 use super::{Sketch, Subject};
-use lango_core::{Answer, Hold, Patience, SessionId, StoreError};
+use lango_core::{Answer, BoxLease, BusyPolicy, SessionId, StoreError};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-const WAIT: Patience = Patience::Wait { most: 8 };
+const WAIT: BusyPolicy = BusyPolicy::Wait { max_waiters: 8 };
 
 /// One has it; the next gets it when it is let go of. A session that is not made yet can be held.
 pub async fn a_session_is_held_by_one_at_a_time(subject: Subject) {
     let (one, other) = (SessionId::from("s_1"), SessionId::from("s_2"));
-    let first = hold(&subject, &one).await;
+    let first = acquire(&subject, &one).await;
     assert!(first.is_valid());
-    let refused = subject.store.hold(&one, Patience::Refuse).await;
+    let refused = subject.store.acquire(&one, BusyPolicy::Refuse).await;
     let refused = refused.err().expect("somebody has it");
     assert!(
         matches!(&refused, StoreError::Busy { id, waiting: None } if *id == one),
         "{refused}"
     );
-    drop(hold(&subject, &other).await);
+    drop(acquire(&subject, &other).await);
     drop(first);
-    drop(hold(&subject, &one).await);
+    drop(acquire(&subject, &one).await);
 }
 
 /// Those who wait get it in the order in which they came.
 pub async fn those_who_wait_hold_a_session_in_the_order_of_coming(subject: Subject) {
     let session = SessionId::from("s_1");
-    let first = hold(&subject, &session).await;
+    let first = acquire(&subject, &session).await;
     let order = Arc::new(Mutex::new(Vec::new()));
     let wait = |number: u32| {
         let (store, session) = (Arc::clone(&subject.store), session.clone());
         let order = Arc::clone(&order);
         async move {
-            let held = store.hold(&session, WAIT).await.expect("it comes");
+            let lease = store.acquire(&session, WAIT).await.expect("it comes");
             order.lock().expect("nobody panicked").push(number);
-            drop(held);
+            drop(lease);
         }
     };
     let mut waiting: Vec<_> = (0..4).map(|number| Box::pin(wait(number))).collect();
     for one in &mut waiting {
         let early = tokio::time::timeout(Duration::from_millis(60), one).await;
-        assert!(early.is_err(), "it was held by two");
+        assert!(early.is_err(), "it was lease by two");
     }
     drop(first);
     let waiting: Vec<_> = waiting.into_iter().map(tokio::spawn).collect();
@@ -53,12 +53,12 @@ pub async fn those_who_wait_hold_a_session_in_the_order_of_coming(subject: Subje
 /// A line has an end; somebody who leaves it makes room.
 pub async fn one_more_than_may_wait_is_refused(subject: Subject) {
     let session = SessionId::from("s_1");
-    let _first = hold(&subject, &session).await;
-    let wait = Patience::Wait { most: 1 };
-    let mut second = subject.store.hold(&session, wait);
+    let _first = acquire(&subject, &session).await;
+    let wait = BusyPolicy::Wait { max_waiters: 1 };
+    let mut second = subject.store.acquire(&session, wait);
     let early = tokio::time::timeout(Duration::from_millis(60), &mut second).await;
     assert!(early.is_err());
-    let third = subject.store.hold(&session, wait).await;
+    let third = subject.store.acquire(&session, wait).await;
     assert!(
         matches!(
             third,
@@ -70,7 +70,7 @@ pub async fn one_more_than_may_wait_is_refused(subject: Subject) {
         "there is no room for a third"
     );
     drop(second);
-    let third = subject.store.hold(&session, wait);
+    let third = subject.store.acquire(&session, wait);
     let third = tokio::time::timeout(Duration::from_millis(60), third).await;
     assert!(third.is_err(), "it waits now");
 }
@@ -78,21 +78,21 @@ pub async fn one_more_than_may_wait_is_refused(subject: Subject) {
 /// Whoever holds a session writes to it, and goes on reading.
 pub async fn the_holder_of_a_session_appends_to_it(subject: Subject) {
     let session = SessionId::from("s_1");
-    let held = hold(&subject, &session).await;
+    let lease = acquire(&subject, &session).await;
     subject.session("s_1").await;
     let mut sketch = Sketch::of(&session).ask("one");
     subject
         .store
         .append(sketch.batch())
         .await
-        .expect("it is held");
+        .expect("it is lease");
     let mut sketch = sketch.say("sketch-root", "", "two").finish();
     subject
         .store
         .append(sketch.batch())
         .await
-        .expect("it is held");
-    drop(held);
+        .expect("it is lease");
+    drop(lease);
     assert_eq!(subject.log(&session).await.len(), 3);
 }
 
@@ -128,9 +128,9 @@ pub async fn turns_without_an_outcome_are_found(subject: Subject) {
     assert_eq!(found, [("s_3".into(), "local".into(), false)]);
 }
 
-async fn hold(subject: &Subject, session: &SessionId) -> Hold {
-    let held = subject.store.hold(session, Patience::Refuse).await;
-    held.expect("nobody has it")
+async fn acquire(subject: &Subject, session: &SessionId) -> BoxLease {
+    let lease = subject.store.acquire(session, BusyPolicy::Refuse).await;
+    lease.expect("nobody has it")
 }
 
 async fn unfinished(

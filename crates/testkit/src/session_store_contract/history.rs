@@ -7,8 +7,8 @@ use lango_core::{
     TurnId,
 };
 
-/// At every length of a session the look back begins where [`SessionHead::look_back_start`] says and holds all since.
-pub async fn the_look_back_moves_in_blocks(subject: Subject) {
+/// At every length of a session the look back begins where [`SessionHead::history_start`] says and holds all since.
+pub async fn the_history_moves_in_blocks(subject: Subject) {
     for (turns, first_shown) in [
         (0, 0),
         (1, 0),
@@ -20,7 +20,7 @@ pub async fn the_look_back_moves_in_blocks(subject: Subject) {
         (59, 20),
         (60, 40),
     ] {
-        assert_eq!(SessionHead::look_back_start(turns), first_shown);
+        assert_eq!(SessionHead::history_start(turns), first_shown);
         let session = subject.session(&format!("s_{turns}")).await;
         let questions = 0..turns;
         let mut sketch = questions.fold(Sketch::of(&session), |sketch, turn| {

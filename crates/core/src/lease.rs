@@ -2,10 +2,10 @@
 
 use crate::BoxFuture;
 
-/// The lease of a session, or the lock of one in a file. Dropping it lets the next waiter in.
-pub type Hold = Box<dyn SessionLease>;
+/// A lease that its owner drops to let the next waiter in.
+pub type BoxLease = Box<dyn SessionLease>;
 
-/// What is behind a [`Hold`].
+/// The lease of a session, or the lock of one in a file.
 ///
 /// Where replicas share a database it is renewed as long as it lives, and lost when that fails for too long. After that the
 /// store rejects appends from its former owner (fencing).
@@ -13,18 +13,18 @@ pub trait SessionLease: Send + Sync {
     /// Whether this replica still owns the session, as far as it knows. Checked right before an effect outside.
     fn is_valid(&self) -> bool;
 
-    /// Resolves when it is lost. Where that cannot happen it never does.
+    /// Resolves when the lease is lost; never for a lock, which cannot be lost.
     fn lost(&self) -> BoxFuture<'_, ()>;
 }
 
-/// What to do when somebody else holds the session.
+/// What to do with a session that has an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
-    /// Come back with an error at once.
+pub enum BusyPolicy {
+    /// Fail with [`StoreError::Busy`](crate::StoreError::Busy) at once.
     Refuse,
-    /// Wait in line behind those who came before.
+    /// Wait in the order of arrival.
     Wait {
         /// How many may wait; one more is refused.
-        most: usize,
+        max_waiters: usize,
     },
 }

@@ -32,6 +32,7 @@ mod request;
 mod routes;
 mod settings;
 mod shared;
+mod slots;
 mod stream;
 mod task;
 mod wire;
@@ -131,15 +132,7 @@ impl AgentServer {
     pub async fn stop(&self, grace: Duration) {
         let shared = &self.shared;
         shared.phase.send_replace(Phase::Closing);
-        let limits = &shared.settings.limits;
-        let all = |slots: usize| u32::try_from(slots).unwrap_or(u32::MAX);
-        let ended = async {
-            tokio::join!(
-                shared.running.acquire_many(all(limits.running)),
-                shared.recovering.acquire_many(all(limits.recovering))
-            )
-        };
-        let _ = tokio::time::timeout(grace, ended).await;
+        let _ = tokio::time::timeout(grace, shared.all_runs_ended()).await;
         shared.phase.send_replace(Phase::Stopping);
         let mut actors = shared.actors.subscribe();
         let timeout = shared.settings.limits.stop_timeout + Duration::from_secs(1);

@@ -43,6 +43,13 @@ pub struct Arguments {
     pub command: Option<Command>,
 }
 
+impl Arguments {
+    /// Returns whether the command serves many callers at a time.
+    pub fn is_server(&self) -> bool {
+        matches!(self.command, Some(Command::Serve(_)))
+    }
+}
+
 /// The same command line with every `-c KEY=VALUE` in front of the command. The parser would keep only those on one side of
 /// it, and a setting that is dropped in silence is worse than none.
 pub fn with_flags_first(typed: Vec<OsString>) -> Vec<OsString> {

@@ -19,6 +19,7 @@ pub mod hands;
 pub mod knowledge;
 pub mod markdown;
 pub mod mcp;
+mod memory_queue;
 pub mod model_choice;
 mod model_lists;
 mod model_offers;

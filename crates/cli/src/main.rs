@@ -12,9 +12,13 @@ fn main() -> ExitCode {
     lango_cli::core_dumps::forbid();
     let typed = lango_cli::args::with_flags_first(std::env::args_os().collect());
     let arguments = lango_cli::args::read(typed).unwrap_or_else(|error| refuse(&error));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    // A server uses all cores; a command starts faster on one thread.
+    let mut runtime = if arguments.is_server() {
+        tokio::runtime::Builder::new_multi_thread()
+    } else {
+        tokio::runtime::Builder::new_current_thread()
+    };
+    let runtime = runtime.enable_all().build();
     let exit = match runtime {
         Ok(runtime) => {
             let exit = runtime.block_on(async {

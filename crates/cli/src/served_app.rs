@@ -3,11 +3,11 @@
 use crate::app::App;
 use crate::exit::Failure;
 use crate::mcp::Mcp;
+use crate::memory_queue::MemoryQueue;
 use crate::screen;
 use crate::sessions::Sessions;
-use lango_core::{BoxFuture, Model, SessionCatalog, SessionId, UserId};
+use lango_core::{Model, SessionCatalog, SessionId, UserId};
 use lango_engine::Runner;
-use lango_knowledge::Memory;
 use lango_net::Egress;
 use lango_server::{Notice, ServerContext};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct ServedApp {
     agents: Mutex<Agents>,
     sessions: Sessions,
-    memory: Option<Memory>,
+    memory: Option<MemoryQueue>,
     mcp: Arc<Mcp>,
     egress: Egress,
 }
@@ -35,7 +35,8 @@ impl ServedApp {
         let memory = app
             .knowledge
             .as_ref()
-            .and_then(|known| known.memory.clone());
+            .and_then(|known| known.memory.as_ref())
+            .map(MemoryQueue::new);
         let mcp = Arc::clone(&app.mcp);
         let egress = app.egress.clone();
         Ok(Self {
@@ -89,12 +90,9 @@ impl ServerContext for ServedApp {
         screen::say(&text);
     }
 
-    fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            if let Some(memory) = &self.memory {
-                // What fails now is done after the next turn.
-                let _ = memory.work_due(user, session).await;
-            }
-        })
+    fn turn_ended(&self, user: &UserId, session: &SessionId) {
+        if let Some(memory) = &self.memory {
+            memory.add(user, session);
+        }
     }
 }

@@ -36,6 +36,7 @@ pub struct RunningTask {
     pub context: Text,
     /// When its state last changed.
     pub updated: Timestamp,
+    /// Counts writes; the first is 1.
     pub revision: u64,
 }
 

@@ -1,6 +1,6 @@
 //! What the server needs of the program around it.
 
-use lango_core::{BoxFuture, SessionCatalog, SessionId, UserId};
+use lango_core::{SessionCatalog, SessionId, UserId};
 use lango_engine::Runner;
 use lango_net::Egress;
 use std::fmt::Display;
@@ -17,8 +17,8 @@ pub trait ServerContext: Send + Sync + 'static {
     /// Returns the catalog of all sessions.
     fn catalog(&self) -> Arc<dyn SessionCatalog>;
 
-    /// Does what follows a turn, such as updating memory. It can be dropped anywhere.
-    fn after_turn<'a>(&'a self, user: &'a UserId, session: &'a SessionId) -> BoxFuture<'a, ()>;
+    /// Starts what follows a turn, such as updating memory. The answer does not wait for it.
+    fn turn_ended(&self, user: &UserId, session: &SessionId);
 
     /// Tells the operator.
     fn notify(&self, notice: Notice<'_>);

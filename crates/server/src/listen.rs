@@ -25,7 +25,7 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            connections: 512,
+            connections: 8192,
             header_timeout: Duration::from_secs(10),
             shutdown_timeout: Duration::from_secs(3),
         }

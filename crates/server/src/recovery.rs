@@ -186,6 +186,6 @@ async fn resume(
     };
     let session = &turn.session;
     context.notify(Notice::TurnResumed { session, outcome });
-    context.after_turn(&turn.user, session).await;
+    context.turn_ended(&turn.user, session);
     Ok(TurnRecovery::Done)
 }

@@ -28,9 +28,6 @@ pub struct TaskRunner {
 /// Events of a turn that may wait to be reported before the turn waits.
 const MAX_PENDING_EVENTS: usize = 64;
 
-/// Calls that may wait for approval before new tasks are declined.
-const MAX_WAITING: usize = 100;
-
 /// What callers hear of a failure here.
 const INTERNAL_ERROR: &str = "the server failed to run the task; its operator can see why";
 
@@ -53,34 +50,16 @@ impl TaskRunner {
         SessionId::new(name)
     }
 
-    async fn run_task(
-        &self,
-        mut run: TaskRun,
-        reporter: &Reporter,
-    ) -> Result<RunResult, ReportError> {
+    async fn run_task(&self, run: TaskRun, reporter: &Reporter) -> Result<RunResult, ReportError> {
         let session = Self::session_of(&run.user, &run.context);
-        match run.cause {
-            RunCause::FollowUp => return self.answer_follow_up(&run, &session, reporter).await,
-            RunCause::NewTask => match self.context.catalog().count_waiting(&run.user).await {
-                Ok(waiting) if waiting >= MAX_WAITING => {
-                    let text = format!(
-                        "{waiting} calls wait for approval; no new task is started before some are answered"
-                    );
-                    return reporter.rejected(text).await.map(reported);
-                }
-                Ok(_) => {}
-                Err(error) => return self.report_not_run(&run, &error.into(), reporter).await,
-            },
-            RunCause::Resumed => {}
+        if run.cause == RunCause::FollowUp {
+            return self.answer_follow_up(&run, &session, reporter).await;
         }
         let runner = self.context.runner();
         let mut conversation = runner.start_as(run.user.clone(), session.clone());
         let ended = self.turn(&run, &mut conversation, reporter).await?;
         if ended == RunResult::Reported {
-            tokio::select! {
-                () = self.context.after_turn(&run.user, &session) => {}
-                _ = run.stop.wait() => {}
-            }
+            self.context.turn_ended(&run.user, &session);
         }
         Ok(ended)
     }

@@ -19,10 +19,11 @@ use super::task::{
 use super::{Report, ReportError};
 use a2a::TaskState;
 use run::ActiveRun;
+use run::RunSlot;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 /// What an actor can be asked for.
@@ -81,7 +82,7 @@ pub(super) struct TaskActor {
     next_caller: u64,
     run: Option<ActiveRun>,
     /// A slot that no run was started in yet.
-    slot: Option<OwnedSemaphorePermit>,
+    slot: RunSlot,
     timers: HashMap<Timer, Instant>,
     has_subscribers: bool,
     seen_phase: Phase,
@@ -114,7 +115,7 @@ impl TaskActor {
             callers: HashMap::new(),
             next_caller: 0,
             run: None,
-            slot: None,
+            slot: RunSlot::None,
             timers: HashMap::new(),
             has_subscribers: false,
             seen_phase: Phase::Open,

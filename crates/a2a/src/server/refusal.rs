@@ -1,7 +1,8 @@
 //! Refused requests, and how each binding reports them. The table of errors is the protocol's; for what it does not define (a
 //! body that is too large, a full server) the codes of JSON-RPC and HTTP are used.
 
-use super::render;
+use super::slots::QueueFull;
+use super::{ServerLimits, render};
 use axum::http::StatusCode;
 use lango_core::Timestamp;
 use serde_json::{Map, Value, json};
@@ -114,9 +115,26 @@ impl Refusal {
         Self::new(Kind::UnsupportedOperation, message).about("taskId", id)
     }
 
-    pub fn no_slot(limit: usize) -> Self {
-        let message =
-            format!("the server is at its limit of {limit} running tasks; retry in a moment");
+    pub fn queue_full(full: QueueFull, limits: &ServerLimits) -> Self {
+        let message = match full {
+            QueueFull::Server => format!(
+                "the server has {} running and {} waiting tasks, its limits; retry in a moment",
+                limits.running, limits.queue
+            ),
+            QueueFull::Conversation => {
+                "too many messages of this conversation wait already; retry when some are answered"
+                    .to_owned()
+            }
+        };
+        Self::new(Kind::Busy, message)
+    }
+
+    pub fn queue_timeout(limits: &ServerLimits) -> Self {
+        let message = format!(
+            "no other task ended within {} s, and the server is at its limit of {} running tasks; retry in a moment",
+            limits.queue_timeout.as_secs(),
+            limits.running
+        );
         Self::new(Kind::Busy, message)
     }
 

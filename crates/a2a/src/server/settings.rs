@@ -68,8 +68,12 @@ pub struct ServerLimits {
     pub large_bodies: usize,
     /// The time until a body must have been received.
     pub body_timeout: Duration,
-    /// Runs at a time.
+    /// Runs at a time, one in each conversation.
     pub running: usize,
+    /// Messages that may wait for a run; one more is refused.
+    pub queue: usize,
+    /// How long a message may wait for a slot before it is refused.
+    pub queue_timeout: Duration,
     /// Open streams at a time.
     pub streams: usize,
     /// Updates that a stream may be behind before it gets the whole task instead.
@@ -105,8 +109,10 @@ impl Default for ServerLimits {
             small_body_bytes: 1 << 20,
             large_bodies: 4,
             body_timeout: Duration::from_secs(30),
-            running: 64,
-            streams: 256,
+            running: 1024,
+            queue: 10_000,
+            queue_timeout: Duration::from_secs(60),
+            streams: 4096,
             max_lag: 256,
             task_bytes: 4 << 20,
             history: 200,

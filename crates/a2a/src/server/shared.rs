@@ -5,6 +5,7 @@ use super::actor::{Command, Origin, Reply, TaskActor};
 use super::card::ServedCard;
 use super::recovery::ScanState;
 use super::refusal::{Kind, Refusal};
+use super::slots::Slots;
 use super::task::{Request, Task};
 use super::{AgentBackend, ServerSettings, render};
 use lango_core::{Clock, TaskStore, UserId};
@@ -32,7 +33,7 @@ pub(super) struct Shared {
     pub clock: Arc<dyn Clock>,
     pub card: ServedCard,
     pub settings: ServerSettings,
-    pub running: Arc<Semaphore>,
+    pub slots: Arc<Slots>,
     /// Slots for large bodies.
     pub large_bodies: Arc<Semaphore>,
     /// Slots for resumed tasks.
@@ -43,6 +44,7 @@ pub(super) struct Shared {
     pub recovered: Arc<Notify>,
     /// Notified when another replica may have been asked to cancel what runs here.
     pub cancel_hint: Arc<Notify>,
+    run_ended: Notify,
     pub streams: Arc<Semaphore>,
     pub phase: watch::Sender<Phase>,
     /// The number of actors.
@@ -69,12 +71,13 @@ impl Shared {
             tasks,
             card: ServedCard::new(&settings, render::time(clock.now())),
             clock,
-            running: Arc::new(Semaphore::new(settings.limits.running)),
+            slots: Arc::new(Slots::new(settings.limits.running, settings.limits.queue)),
             large_bodies: Arc::new(Semaphore::new(settings.limits.large_bodies)),
             recovering: Arc::new(Semaphore::new(settings.limits.recovering)),
             scan: Mutex::default(),
             recovered: Arc::default(),
             cancel_hint: Arc::default(),
+            run_ended: Notify::new(),
             streams: Arc::new(Semaphore::new(settings.limits.streams)),
             settings,
             phase: watch::Sender::new(Phase::Open),
@@ -179,6 +182,17 @@ impl Shared {
         lock(&self.active).is_empty()
     }
 
+    /// Waits until no task runs here.
+    pub async fn all_runs_ended(&self) {
+        loop {
+            let ended = self.run_ended.notified();
+            if self.is_idle() {
+                return;
+            }
+            ended.await;
+        }
+    }
+
     /// Notifies the actor of a task, if there is one and its queue is not full: the next scan repeats it.
     pub fn notify(&self, key: &Key, command: Command) {
         let actor = lock(&self.live).get(key).cloned();
@@ -241,6 +255,7 @@ pub(super) struct ActiveTask {
 impl Drop for ActiveTask {
     fn drop(&mut self) {
         lock(&self.shared.active).remove(&self.key);
+        self.shared.run_ended.notify_waiters();
         if self.is_resumed {
             self.shared.recovered.notify_one();
         }

@@ -286,8 +286,8 @@ impl Task {
                 self.refreshed(is_required, loaded);
             }
             (Some(Await::AgentStatus), R::AgentStatus(status)) => self.synced(status),
-            (Some(Await::Slot(admission)), R::Slot(is_reserved)) => {
-                self.slot_reserved(admission, is_reserved);
+            (Some(Await::Slot(admission)), R::Slot(reserved)) => {
+                self.slot_reserved(admission, reserved);
             }
             (Some(Await::Opened(opening)), R::Opened(opened)) => self.opened(opening, opened),
             (Some(Await::KnownTask { opening, known }), R::Loaded(loaded)) => {

@@ -11,7 +11,7 @@ use crate::signals::{StartSignals, StopSignals};
 use crate::token::server_token;
 use crate::vault::{SERVER_TOKEN, key_settings, secret_of};
 use a2a::AgentSkill;
-use lango_a2a::server::{Access, AgentServer, Recovered, ServerSettings};
+use lango_a2a::server::{Access, AgentServer, Recovered, ServerLimits, ServerSettings};
 use lango_core::UserId;
 use lango_engine::{SystemClock, Tree};
 use lango_models::Offline;
@@ -43,6 +43,7 @@ pub async fn serve_command(
     let choice = start.guard(app.choose_model()).await?;
     choice.warn();
     let model = choice.model;
+    allow_many_files();
     let listener = place.listen().await?;
     let address = listener.local_addr()?;
     let url = place.url(address);
@@ -57,6 +58,18 @@ pub async fn serve_command(
     settings.access = match place.token {
         Some(_) => Access::Bearer,
         None => Access::Open,
+    };
+    let config = &app.loaded.settings.server;
+    settings.limits = ServerLimits {
+        running: config.max_running_tasks as usize,
+        queue: config.queue_limit as usize,
+        queue_timeout: config.queue_timeout,
+        streams: config.max_streams as usize,
+        ..ServerLimits::default()
+    };
+    let bounds = Bounds {
+        connections: config.max_connections as usize,
+        ..Bounds::default()
     };
     let vaults = locked_vaults(&app).await;
     let banner = banner(&app, &place, address, model.name(), vaults);
@@ -89,7 +102,7 @@ pub async fn serve_command(
     };
     let recovery = Recovery::new(server.clone(), context, tasks, app.users());
     tokio::select! {
-        () = serve(listener, router, Bounds::default(), stop) => {}
+        () = serve(listener, router, bounds, stop) => {}
         () = recovery.run() => {}
     }
     app.close().await;
@@ -132,6 +145,15 @@ fn names_secrets(settings: &Settings) -> bool {
     named
         .iter()
         .any(|setting| secret_of(setting.value).is_some())
+}
+
+/// Raises the limit of open files as far as the system allows: each connection and each session at work is one.
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    let current = maximum;
+    // Where it stays as it is, connections beyond it wait.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
 }
 
 /// Prints what an earlier run has left.

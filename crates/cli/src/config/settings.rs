@@ -92,6 +92,16 @@ pub struct ServerConfig {
     pub require_token: bool,
     /// Whose sessions, memory and knowledge callers work with.
     pub user: UserId,
+    /// Tasks that run at a time.
+    pub max_running_tasks: u32,
+    /// Tasks that may wait to run.
+    pub queue_limit: u32,
+    /// How long a task may wait to run.
+    pub queue_timeout: Duration,
+    /// Open streams at a time.
+    pub max_streams: u32,
+    /// Open connections at a time.
+    pub max_connections: u32,
 }
 
 /// The keys under `graph`.
@@ -349,6 +359,11 @@ impl Settings {
                 public_url: None,
                 require_token: true,
                 user: UserId::from("a2a"),
+                max_running_tasks: 1024,
+                queue_limit: 10_000,
+                queue_timeout: Duration::from_secs(60),
+                max_streams: 4096,
+                max_connections: 8192,
             },
         }
     }

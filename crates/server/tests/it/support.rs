@@ -4,8 +4,8 @@
 use a2a::AgentSkill;
 use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{
-    AttachmentStore, BoxFuture, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore,
-    TaskStore, Tool, UserId,
+    AttachmentStore, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore, TaskStore,
+    Tool, UserId,
 };
 use lango_engine::{
     Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
@@ -53,9 +53,7 @@ impl ServerContext for TestContext {
         }
     }
 
-    fn after_turn<'a>(&'a self, _: &'a UserId, _: &'a SessionId) -> BoxFuture<'a, ()> {
-        Box::pin(std::future::ready(()))
-    }
+    fn turn_ended(&self, _: &UserId, _: &SessionId) {}
 }
 
 /// A server that runs.

@@ -1,8 +1,11 @@
 //! What the driver does for each effect of a task.
 
-use super::TaskActor;
-use super::run::ActiveRun;
+use super::run::{ActiveRun, RunSlot};
+use super::{Reply, TaskActor};
 use crate::server::backend::AgentStatus;
+use crate::server::refusal::Refusal;
+use crate::server::shared::Phase;
+use crate::server::slots::Place;
 use crate::server::task::{
     Effect, EffectResult, Input, LoadError, RunEnd, SlotKind, StoreFailure, Task, TaskDocument,
 };
@@ -24,7 +27,7 @@ impl TaskActor {
                 let opened = self.shared.tasks.insert(record, &key).await;
                 EffectResult::Opened(opened.map_err(failure))
             }
-            Effect::ReserveSlot(kind) => EffectResult::Slot(self.reserve_slot(kind)),
+            Effect::ReserveSlot(kind) => EffectResult::Slot(self.reserve_slot(task, kind).await),
             Effect::QueryAgent => EffectResult::AgentStatus(self.query_agent(task).await),
             Effect::CancelInAgent => EffectResult::AgentCancelled(self.cancel_in_agent(task).await),
             Effect::RequestCancel => {
@@ -38,7 +41,7 @@ impl TaskActor {
                 return Some(Input::RunEnded { run, end });
             }
             Effect::ReleaseSlot => {
-                self.slot = None;
+                self.slot = RunSlot::None;
                 return None;
             }
             Effect::StartRun {
@@ -47,7 +50,7 @@ impl TaskActor {
                 message,
             } => {
                 let context = task.document().task.context_id.clone();
-                let slot = self.slot.take();
+                let slot = std::mem::take(&mut self.slot);
                 let active = ActiveRun::start(
                     &self.shared,
                     &self.key,
@@ -95,13 +98,50 @@ impl TaskActor {
         })
     }
 
-    fn reserve_slot(&mut self, kind: SlotKind) -> bool {
-        let slots = match kind {
-            SlotKind::Running => &self.shared.running,
-            SlotKind::Recovering => &self.shared.recovering,
+    async fn reserve_slot(&mut self, task: &Task, kind: SlotKind) -> Result<(), Refusal> {
+        self.slot = match kind {
+            SlotKind::FollowUp => RunSlot::None,
+            SlotKind::Resumed => {
+                let permit = Arc::clone(&self.shared.recovering).try_acquire_owned();
+                let _permit = permit.map_err(|_| Refusal::stopping())?;
+                RunSlot::Resumed { _permit }
+            }
+            SlotKind::NewTask => {
+                let context = task.document().task.context_id.clone();
+                RunSlot::New(self.enter_queue(context).await?)
+            }
         };
-        self.slot = Arc::clone(slots).try_acquire_owned().ok();
-        self.slot.is_some()
+        Ok(())
+    }
+
+    /// Enters the queue and waits for a slot. A message of a conversation that has a slot is accepted at once: its run waits for
+    /// the one before it.
+    async fn enter_queue(&mut self, context: String) -> Result<Place, Refusal> {
+        let limits = self.shared.settings.limits;
+        let place = self.shared.slots.enter((self.key.0.clone(), context));
+        let mut place = place.map_err(|full| Refusal::queue_full(full, &limits))?;
+        if place.is_behind_own_run() {
+            return Ok(place);
+        }
+        let caller = self.callers.values_mut().next();
+        let left = async {
+            match caller {
+                Some(Reply::Submit(reply)) => reply.closed().await,
+                _ => std::future::pending().await,
+            }
+        };
+        let is_granted = tokio::select! {
+            biased;
+            () = place.granted() => true,
+            () = left => false,
+            () = tokio::time::sleep(limits.queue_timeout) => false,
+            _ = self.phase.wait_for(|phase| *phase != Phase::Open) => {
+                return Err(Refusal::stopping());
+            }
+        };
+        is_granted
+            .then_some(place)
+            .ok_or_else(|| Refusal::queue_timeout(&limits))
     }
 
     async fn query_agent(&self, task: &Task) -> AgentStatus {

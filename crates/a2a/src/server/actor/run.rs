@@ -2,7 +2,8 @@
 
 use super::{Command, Reporter};
 use crate::server::backend::{RunCause, RunResult, StopReason, StopSignal, TaskRun};
-use crate::server::shared::{ActiveTask, Key, Shared};
+use crate::server::shared::{ActiveTask, Key, Phase, Shared};
+use crate::server::slots::Place;
 use crate::server::task::{RunEnd, RunId};
 use a2a::Message;
 use std::sync::Arc;
@@ -14,8 +15,19 @@ pub(super) struct ActiveRun {
     id: RunId,
     work: JoinHandle<RunResult>,
     stop: watch::Sender<Option<StopReason>>,
-    _slot: Option<OwnedSemaphorePermit>,
     _active: ActiveTask,
+}
+
+/// What lets a run start.
+#[derive(Default)]
+pub(super) enum RunSlot {
+    /// Nothing: a run that only reads.
+    #[default]
+    None,
+    New(Place),
+    Resumed {
+        _permit: OwnedSemaphorePermit,
+    },
 }
 
 impl ActiveRun {
@@ -24,7 +36,7 @@ impl ActiveRun {
         key: &Key,
         actor: &mpsc::WeakSender<Command>,
         id: RunId,
-        slot: Option<OwnedSemaphorePermit>,
+        slot: RunSlot,
         (cause, message, context): (RunCause, Message, String),
     ) -> Self {
         let (stop, signal) = watch::channel(None);
@@ -39,12 +51,11 @@ impl ActiveRun {
             message,
             stop: StopSignal(signal),
         };
-        let backend = Arc::clone(&shared.backend);
+        let work = run_in_slot(Arc::clone(shared), slot, run, reporter);
         Self {
             id,
-            work: tokio::spawn(async move { backend.run(run, reporter).await }),
+            work: tokio::spawn(work),
             stop,
-            _slot: slot,
             _active: active,
         }
     }
@@ -74,4 +85,24 @@ impl ActiveRun {
         let _ = tokio::time::timeout(Duration::from_secs(1), self.work).await;
         self.id
     }
+}
+
+/// Runs the agent once the slot is granted. A task that is cancelled before that is left to the agent, which has not started
+/// it; one that still waits when the server stops is resumed later.
+async fn run_in_slot(
+    shared: Arc<Shared>,
+    mut slot: RunSlot,
+    mut run: TaskRun,
+    reporter: Reporter,
+) -> RunResult {
+    if let RunSlot::New(place) = &mut slot {
+        let mut phase = shared.phase.subscribe();
+        tokio::select! {
+            biased;
+            () = place.granted() => {}
+            _ = run.stop.wait() => {}
+            _ = phase.wait_for(|phase| *phase != Phase::Open) => return RunResult::Deferred,
+        }
+    }
+    shared.backend.run(run, reporter).await
 }

@@ -75,8 +75,8 @@ pub(in crate::server) enum EffectResult {
     Stored(Result<Put, StoreFailure>),
     /// Of [`Effect::StoreNew`].
     Opened(Result<Opened, StoreFailure>),
-    /// Of [`Effect::ReserveSlot`]: whether there was one.
-    Slot(bool),
+    /// Of [`Effect::ReserveSlot`]: why there was none.
+    Slot(Result<(), Refusal>),
     /// Of [`Effect::QueryAgent`].
     AgentStatus(AgentStatus),
     /// Of [`Effect::CancelInAgent`]; an error says why the agent cannot.
@@ -137,11 +137,15 @@ pub(in crate::server) enum Timer {
     CancelDeadline,
 }
 
-/// Which limit a slot counts towards.
+/// What a slot is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum SlotKind {
-    Running,
-    Recovering,
+    /// A new task, which may wait for its slot.
+    NewTask,
+    /// A message to a task that waits. Its run only reads, and counts towards no limit.
+    FollowUp,
+    /// A resumed task. These have slots of their own.
+    Resumed,
 }
 
 /// One thing that the driver must do, in this order. Those with a result answer with an [`EffectResult`] before any other

@@ -33,7 +33,7 @@ impl Task {
     pub(super) fn resume(&mut self, resume: Resume) {
         if self.phase == Phase::Open {
             self.perform(
-                Effect::ReserveSlot(SlotKind::Recovering),
+                Effect::ReserveSlot(SlotKind::Resumed),
                 Await::Slot(Admission::Resume(resume)),
             );
         } else {

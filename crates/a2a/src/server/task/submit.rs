@@ -32,9 +32,14 @@ impl Task {
             run.queued = Some(submission);
             return;
         }
+        let slot = if is_new {
+            SlotKind::NewTask
+        } else {
+            SlotKind::FollowUp
+        };
         match self.check_admission(&submission.message) {
             Ok(()) => self.perform(
-                Effect::ReserveSlot(SlotKind::Running),
+                Effect::ReserveSlot(slot),
                 Await::Slot(Admission::Submit(submission)),
             ),
             Err(refusal) => self.reject(&submission, refusal),
@@ -84,13 +89,12 @@ impl Task {
         }
     }
 
-    pub(super) fn slot_reserved(&mut self, admission: Admission, is_reserved: bool) {
+    pub(super) fn slot_reserved(&mut self, admission: Admission, reserved: Result<(), Refusal>) {
         let submission = match admission {
-            Admission::Resume(resume) => return self.resume_in_slot(resume, is_reserved),
+            Admission::Resume(resume) => return self.resume_in_slot(resume, reserved.is_ok()),
             Admission::Submit(submission) => submission,
         };
-        if !is_reserved {
-            let refusal = Refusal::no_slot(self.document.limits().running);
+        if let Err(refusal) = reserved {
             self.reject(&submission, refusal);
         } else if let State::New { key } = &self.state {
             let key = key.clone();

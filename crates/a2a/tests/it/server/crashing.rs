@@ -173,8 +173,8 @@ fn a_conversation_goes_on_in_its_order_after_a_death(shelf: Shelf) {
         }
         assert_eq!(
             world.most.load(Ordering::SeqCst),
-            5,
-            "before the death all waited at once"
+            1,
+            "one task of a conversation runs at a time"
         );
         assert_eq!(copy.agent.runs.lock().unwrap().len(), 5);
     });

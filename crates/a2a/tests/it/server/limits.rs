@@ -100,6 +100,7 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 async fn more_work_than_the_server_may_do_is_refused_until_there_is_room() {
     let mut settings = settings();
     settings.limits.running = 2;
+    settings.limits.queue = 0;
     let server = TestServer::with(settings).await;
     let one = server.begin("hold").await["id"].clone();
     let two = server.begin("hold").await["id"].clone();
@@ -132,6 +133,60 @@ async fn more_work_than_the_server_may_do_is_refused_until_there_is_room() {
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_message_beyond_the_limit_waits_for_a_slot() {
+    let mut settings = settings();
+    settings.limits.running = 1;
+    let server = TestServer::with(settings).await;
+    let one = server.begin("hold").await["id"].clone();
+    let waiting = server.send("x");
+    tokio::pin!(waiting);
+    let is_early = tokio::time::timeout(Duration::from_millis(100), &mut waiting).await;
+    assert!(is_early.is_err(), "it is answered when it has run");
+    server.agent.gate.add_permits(1);
+    let task = super::support::soon(waiting).await;
+    assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
+    server.until(&one, "TASK_STATE_COMPLETED").await;
+}
+
+#[tokio::test]
+async fn a_message_that_waits_too_long_for_a_slot_is_refused_and_leaves_nothing() {
+    let mut settings = settings();
+    settings.limits.running = 1;
+    settings.limits.queue_timeout = Duration::from_millis(50);
+    let server = TestServer::with(settings).await;
+    server.begin("hold").await;
+    let params = json!({ "message": message("x") });
+    let response = sent(server.request(Method::POST, "/message:send"), &params).await;
+    assert_eq!(response.status(), 429);
+    assert_eq!(response.headers()["retry-after"], "1");
+    assert_eq!(server.result("ListTasks", json!({})).await["totalSize"], 1);
+}
+
+#[tokio::test]
+async fn a_second_message_of_a_conversation_is_accepted_at_once_and_takes_no_slot() {
+    let mut settings = settings();
+    settings.limits.running = 2;
+    let server = TestServer::with(settings).await;
+    let first = server.begin("hold").await;
+    let mut second = message("hold");
+    second["contextId"] = first["contextId"].clone();
+    let params = json!({ "message": second, "configuration": { "returnImmediately": true } });
+    let second = server.result("SendMessage", params).await["task"].clone();
+    assert_eq!(second["status"]["state"], "TASK_STATE_SUBMITTED");
+    let other = super::support::soon(server.send("x")).await;
+    assert_eq!(
+        other["status"]["state"], "TASK_STATE_COMPLETED",
+        "another conversation has a slot"
+    );
+    let cancelled = server
+        .result("CancelTask", json!({ "id": second["id"] }))
+        .await;
+    assert_eq!(cancelled["status"]["state"], "TASK_STATE_CANCELED");
+    server.agent.gate.add_permits(1);
+    server.until(&first["id"], "TASK_STATE_COMPLETED").await;
 }
 
 #[tokio::test]

@@ -43,3 +43,38 @@ pub(super) const USER: Key = Key {
     field: |settings, _| &mut settings.server.user,
     untrusted: Untrusted::Ignored,
 };
+
+pub(super) const MAX_RUNNING_TASKS: Key = Key {
+    name: "server.maxRunningTasks",
+    help: "tasks of callers that run at a time",
+    field: |settings, _| &mut settings.server.max_running_tasks,
+    untrusted: Untrusted::Ignored,
+};
+
+pub(super) const QUEUE_LIMIT: Key = Key {
+    name: "server.queueLimit",
+    help: "tasks that may wait to run; one more is refused with 429",
+    field: |settings, _| &mut settings.server.queue_limit,
+    untrusted: Untrusted::Ignored,
+};
+
+pub(super) const QUEUE_TIMEOUT: Key = Key {
+    name: "server.queueTimeout",
+    help: "how long a task may wait to run before it is refused with 429",
+    field: |settings, _| &mut settings.server.queue_timeout,
+    untrusted: Untrusted::Ignored,
+};
+
+pub(super) const MAX_STREAMS: Key = Key {
+    name: "server.maxStreams",
+    help: "open streams at a time; one more is refused with 429",
+    field: |settings, _| &mut settings.server.max_streams,
+    untrusted: Untrusted::Ignored,
+};
+
+pub(super) const MAX_CONNECTIONS: Key = Key {
+    name: "server.maxConnections",
+    help: "open connections at a time; others wait to be accepted",
+    field: |settings, _| &mut settings.server.max_connections,
+    untrusted: Untrusted::Ignored,
+};

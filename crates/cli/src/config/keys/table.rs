@@ -468,4 +468,9 @@ pub static KEYS: &[Key] = &[
     server::PUBLIC_URL,
     server::REQUIRE_TOKEN,
     server::USER,
+    server::MAX_RUNNING_TASKS,
+    server::QUEUE_LIMIT,
+    server::QUEUE_TIMEOUT,
+    server::MAX_STREAMS,
+    server::MAX_CONNECTIONS,
 ];

@@ -1,6 +1,7 @@
 //! What the store and the agent make of each effect, and the laws that every effect must obey.
 
 use super::*;
+use crate::server::refusal::Refusal;
 use crate::server::task::{EffectResult, LoadError, StoreFailure};
 use lango_core::{Opened, Put};
 
@@ -22,7 +23,8 @@ impl World<'_> {
                 let is_reserved = !self.has_faults || self.choose(8) != 7;
                 self.slots += i64::from(is_reserved);
                 self.replicas[replica].has_slot = is_reserved;
-                EffectResult::Slot(is_reserved)
+                let reserved = is_reserved.then_some(());
+                EffectResult::Slot(reserved.ok_or_else(Refusal::stopping))
             }
             Effect::QueryAgent => EffectResult::AgentStatus(match self.document(replica) {
                 Some(document) => self.agent.status(&document),

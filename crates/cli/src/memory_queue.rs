@@ -1,0 +1,90 @@
+//! Memory work after the turns of a server: off the path of answers, a few sessions at a time, and once for a session whose
+//! turns ended while it waited.
+
+use lango_core::{SessionId, UserId};
+use lango_knowledge::Memory;
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+
+/// Sessions that are worked on at a time.
+const WORKERS: usize = 2;
+
+/// Sessions that may wait. What does not fit is done after the session's next turn.
+const MAX_WAITING: usize = 10_000;
+
+/// Sessions whose memory has work to do. Dropping the queue stops the work, which can stop anywhere.
+pub struct MemoryQueue {
+    waiting: Arc<Waiting>,
+    _workers: JoinSet<()>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    sessions: Mutex<Sessions>,
+    added: Notify,
+}
+
+#[derive(Default)]
+struct Sessions {
+    order: VecDeque<(UserId, SessionId)>,
+    known: HashSet<SessionId>,
+}
+
+impl MemoryQueue {
+    /// Creates a queue with its workers. Call it within a runtime.
+    pub fn new(memory: &Memory) -> Self {
+        let waiting = Arc::new(Waiting::default());
+        let mut workers = JoinSet::new();
+        for _ in 0..WORKERS {
+            workers.spawn(work(memory.clone(), Arc::clone(&waiting)));
+        }
+        Self {
+            waiting,
+            _workers: workers,
+        }
+    }
+
+    /// Adds a session, unless it waits already.
+    pub fn add(&self, user: &UserId, session: &SessionId) {
+        let mut sessions = self.waiting.lock();
+        if sessions.order.len() < MAX_WAITING && sessions.known.insert(session.clone()) {
+            sessions.order.push_back((user.clone(), session.clone()));
+            drop(sessions);
+            self.waiting.added.notify_one();
+        }
+    }
+}
+
+impl Waiting {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn next(&self) -> (UserId, SessionId) {
+        loop {
+            let added = self.added.notified();
+            let next = {
+                let mut sessions = self.lock();
+                let next = sessions.order.pop_front();
+                if let Some((_, session)) = &next {
+                    sessions.known.remove(session);
+                }
+                next
+            };
+            match next {
+                Some(next) => return next,
+                None => added.await,
+            }
+        }
+    }
+}
+
+async fn work(memory: Memory, waiting: Arc<Waiting>) {
+    loop {
+        let (user, session) = waiting.next().await;
+        // What fails now is done after the next turn.
+        let _ = memory.work_due(&user, &session).await;
+    }
+}

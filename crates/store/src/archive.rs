@@ -10,7 +10,6 @@ mod import;
 pub mod line;
 mod removal;
 
-use crate::Answer;
 use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
 use crate::engine::{Failure, Row, Sql, sql, values};

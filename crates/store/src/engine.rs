@@ -31,29 +31,31 @@ use std::sync::Arc;
 pub(crate) type Work<A, T> =
     for<'t, 'c> fn(&'t mut Tx<'c>, &'t A) -> BoxFuture<'t, Result<T, Failure>>;
 
-/// The isolation of the statements of one piece of work.
+/// Arguments of work, which may run on another thread.
+pub(crate) trait Input: Send + Sync + 'static {}
+impl<T: Send + Sync + 'static> Input for T {}
+
+/// A result of work, which may come from another thread.
+pub(crate) trait Output: Send + 'static {}
+impl<T: Send + 'static> Output for T {}
+
+/// The isolation of the statements of one piece of work; see the methods of [`Engine`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Reads, each statement on its own.
     Read,
-    /// Reads of one snapshot.
     Snapshot,
-    /// A transaction.
     Write,
-    /// A transaction that is harmless to run twice.
     WriteTwice,
-    /// Statements that PostgreSQL commits one by one, which saves two round trips.
     WriteOne,
-    /// The same for the log of a session.
     Log(Durability),
 }
 
-/// What a change outlives once it is answered. PostgreSQL's changes outlive the machine by its settings.
+/// What an acknowledged change survives. In PostgreSQL that is a crash of the machine, by the server's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The process: it is in the file.
+    /// A crash of the process: the change is in the file.
     Process,
-    /// The machine: it is on the disk, and with it all before it.
+    /// A crash of the machine: the change is on the disk, and all earlier ones too.
     Machine,
 }
 
@@ -66,64 +68,52 @@ pub(crate) enum Engine {
 
 impl Engine {
     /// Reads without a common snapshot. Each statement is one round trip to PostgreSQL.
-    pub(crate) fn read<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    pub(crate) fn read<A: Input, T: Output>(&self, given: A, work: Work<A, T>) -> Answer<'_, T> {
         self.run(Mode::Read, given, work)
     }
 
     /// Reads one snapshot.
-    pub(crate) fn snapshot<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    pub(crate) fn snapshot<A: Input, T: Output>(
+        &self,
+        given: A,
+        work: Work<A, T>,
+    ) -> Answer<'_, T> {
         self.run(Mode::Snapshot, given, work)
     }
 
     /// Writes in a transaction. Fails with [`Unreachable`](lango_core::StoreError::Unreachable) if the reply to PostgreSQL's commit
     /// is lost: whether it was committed is unknown.
-    pub(crate) fn write<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    pub(crate) fn write<A: Input, T: Output>(&self, given: A, work: Work<A, T>) -> Answer<'_, T> {
         self.run(Mode::Write, given, work)
     }
 
     /// Writes in a transaction, which runs again if the reply to PostgreSQL's commit is lost.
-    pub(crate) fn write_twice<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    pub(crate) fn write_twice<A: Input, T: Output>(
+        &self,
+        given: A,
+        work: Work<A, T>,
+    ) -> Answer<'_, T> {
         self.run(Mode::WriteTwice, given, work)
     }
 
-    /// Writes with one statement, or with several that may be committed on their own: PostgreSQL runs no transaction. The work runs
-    /// again if a reply is lost, which [`Tx::is_repeated`] tells it.
-    pub(crate) fn write_one<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    /// Writes with one statement, or with several that may be committed on their own: PostgreSQL runs no transaction, which saves
+    /// two round trips. The work runs again if a reply is lost, which [`Tx::is_repeated`] tells it.
+    pub(crate) fn write_one<A: Input, T: Output>(
+        &self,
+        given: A,
+        work: Work<A, T>,
+    ) -> Answer<'_, T> {
         self.run(Mode::WriteOne, given, work)
     }
 
-    /// Writes the log of a session: as [`write_one`](Self::write_one), but what was started is finished though the caller
-    /// is gone, and one try takes so long at most that there is time for another one while a lease lasts.
-    pub(crate) fn write_log<A, T>(
+    /// Writes the log of a session as [`write_one`](Self::write_one) does. In PostgreSQL the work is finished even if the caller
+    /// drops the future, and one attempt is short enough for another one while a lease lasts.
+    pub(crate) fn write_log<A: Input, T: Output>(
         &self,
         durability: Durability,
         given: A,
         work: Work<A, T>,
-    ) -> Answer<'_, T>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    ) -> Answer<'_, T> {
         let mode = Mode::Log(durability);
         let Self::Postgres(postgres) = self else {
             return self.run(mode, given, work);
@@ -137,11 +127,7 @@ impl Engine {
         })
     }
 
-    fn run<A, T>(&self, mode: Mode, given: A, work: Work<A, T>) -> Answer<'_, T>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    fn run<A: Input, T: Output>(&self, mode: Mode, given: A, work: Work<A, T>) -> Answer<'_, T> {
         match self {
             Self::Sqlite(sqlite) => Box::pin(sqlite.run(mode, given, work)),
             Self::Postgres(postgres) => Box::pin(postgres.run(mode, given, work)),

@@ -1,12 +1,11 @@
-//! What only PostgreSQL has: connections that may be lost, leases of sessions among replicas, and an index for vectors.
+//! The parts that only PostgreSQL needs: connections that may be lost, leases of sessions among replicas, and an index for vectors.
 //!
-//! Every statement is one round trip on one of a few connections. A session has an owner by a lease on the database's clock,
-//! with a fence that only this lease has, and every append is conditional on it. A lost connection and a restart of the server
-//! are retried for a bounded time.
+//! Every statement is one round trip on a pooled connection. A replica owns a session by a lease on the database's clock, with a
+//! unique fencing token, and every append is conditional on it. Work is retried for a bounded time when a connection is lost or
+//! the server restarts.
 
 mod acquire;
 mod address;
-mod changes;
 mod database;
 pub(crate) mod failure;
 pub(crate) mod leases;
@@ -19,30 +18,31 @@ pub(crate) mod renewer;
 pub(crate) mod statements;
 mod tls;
 
-use crate::engine::{Mode, Work, values};
+use crate::engine::text::hex;
+use crate::engine::{Input, Mode, Output, Work, values};
 use crate::library::VectorSearch;
+use crate::queue::Queues;
 use crate::tables::OpenMode;
-use acquire::SessionLeases;
 use address::Address;
 pub use address::without_password;
 use database::Database;
-use lango_core::{BoxLease, BusyPolicy, SessionId, StoreError};
+use futures_util::stream::{self, StreamExt as _};
+use lango_core::{BoxStream, Change, Changes, SessionId, StoreError};
 use leases::{Lease, LeaseTable};
 use renewer::LeaseRenewer;
 use statements::leases::SUCCEEDED;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::broadcast::error::RecvError;
 
-/// What can be chosen about a store in PostgreSQL.
+/// Options of a store in PostgreSQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PostgresOptions {
-    /// How long a session stays held by a copy that is not heard of any more, and for how long a database that does not
-    /// answer is waited for.
+    /// How long a replica that stopped answering keeps its sessions, and how long to retry when the database does not answer.
     pub lease: Duration,
-    /// How many connections there are at most, beside one for what other copies say.
+    /// The largest number of connections, not counting the one for notifications.
     pub connections: usize,
-    /// What it is opened for.
+    /// Whether it is the target of a transfer.
     pub open_mode: OpenMode,
     /// The number of vectors from which on pgvector's index is created, where the database has pgvector.
     pub min_indexed_vectors: u64,
@@ -62,25 +62,25 @@ impl Default for PostgresOptions {
 /// A PostgreSQL database. Dropping it waits a moment until the leases are released.
 pub(crate) struct PostgresEngine {
     database: Arc<Database>,
-    leases: SessionLeases,
+    renewer: LeaseRenewer,
+    /// The waiters of this replica.
+    queues: Arc<Queues>,
 }
 
 impl PostgresEngine {
-    /// The database at an address, which is connected to, and made ready if need be, when it is first used.
+    /// Returns the database at an address, which is opened, and migrated if necessary, when it is first used.
     pub(crate) fn at(address: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
-        let database = Database::at(address.clone(), options)?;
-        let database = Arc::new(database);
+        let database = Arc::new(Database::at(address.clone(), options)?);
         let table = Arc::new(LeaseTable::new(new_name()?, options.lease));
-        let leases = SessionLeases {
-            database: Arc::clone(&database),
+        Ok(Self {
+            database,
             renewer: LeaseRenewer::new(table, address),
             queues: Arc::default(),
-        };
-        Ok(Self { database, leases })
+        })
     }
 
-    /// Connects and brings the schema up to date, if that has not happened yet.
+    /// Connects and migrates the schema, unless that has happened.
     pub async fn open_now(&self) -> Result<(), StoreError> {
         self.database.open().await
     }
@@ -97,24 +97,19 @@ impl PostgresEngine {
     }
 
     fn table(&self) -> &Arc<LeaseTable> {
-        &self.leases.renewer.leases
+        &self.renewer.leases
     }
 
-    /// Runs work on a connection, again if it has to be.
-    pub(crate) async fn run<A, T>(
+    pub(crate) async fn run<A: Input, T: Output>(
         &self,
         mode: Mode,
         given: A,
         work: Work<A, T>,
-    ) -> Result<T, StoreError>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    ) -> Result<T, StoreError> {
         self.database.run(mode, given, work).await
     }
 
-    /// Notifies other replicas. It is a hint, which may be lost.
+    /// Notifies other replicas. The notification may be lost.
     pub(crate) fn notify(&self, channel: &'static str, subject: &str) {
         if self.start().is_ok() {
             self.table().notify(channel, subject);
@@ -123,42 +118,32 @@ impl PostgresEngine {
 
     /// Returns the address of the database without its password.
     pub(crate) fn shown_place(&self) -> String {
-        self.database.shown().to_owned()
+        self.database.address.shown.clone()
     }
 
-    /// Returns the fence of the lease that this replica has of a session.
     pub(crate) fn fence_of(&self, session: &SessionId) -> Option<i64> {
         self.table().of(session).map(|lease| lease.fence)
     }
 
-    /// This replica's name among all.
+    /// Returns the unique name of this replica.
     pub(crate) fn replica(&self) -> &str {
         &self.table().replica
     }
 
-    /// Takes a session's lease.
-    pub(crate) async fn lease(
-        &self,
-        session: &SessionId,
-        busy_policy: BusyPolicy,
-    ) -> Result<BoxLease, StoreError> {
-        self.leases.acquire(session, busy_policy).await
-    }
-
-    /// The lease that this replica has on a session, or had and did not give up.
+    /// Returns the lease of a session, valid or not, that this replica has not released.
     pub(crate) fn lease_of(&self, session: &SessionId) -> Option<Arc<Lease>> {
         self.table().of(session)
     }
 
-    /// Starts to renew leases and to notify other replicas, if that has not happened yet.
+    /// Starts to renew leases and to notify other replicas, unless that has happened.
     pub(crate) fn start(&self) -> Result<(), StoreError> {
-        self.leases.renewer.start()
+        self.renewer.start()
     }
 
-    /// Why nothing was stored under a lease: if it ran out because the database did not answer, that is the reason, unless
-    /// another replica has taken the session since.
+    /// Explains why an append under a lease failed: if the lease expired because the database did not answer, that is the reason,
+    /// unless another replica has acquired the session since.
     pub(crate) async fn explain(&self, error: StoreError, lease: Option<&Lease>) -> StoreError {
-        let Some(lease) = lease.filter(|lease| lease.has_run_out()) else {
+        let Some(lease) = lease.filter(|lease| lease.has_expired()) else {
             return error;
         };
         let detail = match &error {
@@ -173,7 +158,7 @@ impl PostgresEngine {
                 });
                 match succeeded.await {
                     Ok(Some(())) => return error,
-                    Ok(None) => "there was no word from it for too long".to_owned(),
+                    Ok(None) => "it did not answer for too long".to_owned(),
                     Err(error) => return error,
                 }
             }
@@ -181,24 +166,38 @@ impl PostgresEngine {
         };
         let (session, length) = (&lease.session, self.table().length);
         StoreError::Unreachable {
-            place: self.database.place().to_owned(),
+            place: self.database.address.place.clone(),
             detail: format!(
-                "{detail}; session `{session}` was not renewed for {length:?} and is not held here any more"
+                "{detail}; the lease of session `{session}` was not renewed for {length:?} and has expired"
             ),
         }
     }
 }
 
-/// A name that no other replica has.
+/// Notifications of what other replicas changed.
+impl Changes for PostgresEngine {
+    fn changes(&self) -> BoxStream<'static, Change> {
+        let leases = self.table();
+        let received = leases.changed.subscribe();
+        // Without the renewer there are no notifications; listeners also poll the store.
+        if self.start().is_ok() {
+            leases.wake.notify_one();
+        }
+        let changes = stream::unfold(received, |mut received| async move {
+            match received.recv().await {
+                Ok(change) => Some((change, received)),
+                Err(RecvError::Lagged(_)) => Some((Change::Anything, received)),
+                Err(RecvError::Closed) => None,
+            }
+        });
+        changes.boxed()
+    }
+}
+
 fn new_name() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed {
         detail: format!("the system gives no random numbers: {error}"),
     })?;
-    let mut name = String::with_capacity(32);
-    for byte in bytes {
-        // A string takes whatever is written.
-        let _ = write!(name, "{byte:02x}");
-    }
-    Ok(name)
+    Ok(hex(&bytes))
 }

@@ -14,55 +14,40 @@ pub(crate) struct Queues {
 #[derive(Debug, Default)]
 struct Queue {
     front: Arc<Front<()>>,
-    /// Number of waiters, the one at its front included.
+    /// Number of waiters, including the one at the front.
     length: usize,
 }
 
 /// The front of a session's queue. Dropping it lets the next waiter in.
 #[derive(Debug)]
 pub(crate) struct QueuePlace {
-    // Dropped first, so that the next waiter can go before the queue is left.
+    // The fields are dropped in this order: the next waiter is at the front before this one leaves the queue.
     _front: OwnedMutexGuard<()>,
-    _entry: Entry,
+    _waiter: Waiter,
 }
 
-/// A waiter that is not yet known to be at the front.
+/// A waiter in a queue. The last one removes the queue when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Waiter {
+    queues: Arc<Queues>,
+    session: SessionId,
     front: Arc<Front<()>>,
-    entry: Entry,
     /// Whether the queue was empty.
     pub is_first: bool,
 }
 
-/// An entry of a queue, at its front or not. The last one removes the queue.
-#[derive(Debug)]
-struct Entry {
-    queues: Arc<Queues>,
-    session: SessionId,
-}
-
 impl Waiter {
-    /// Waits to be at the front.
+    /// Waits to be at the front. Waiters get there in the order in which they call this.
     pub async fn front(self) -> QueuePlace {
         QueuePlace {
-            _front: self.front.lock_owned().await,
-            _entry: self.entry,
+            _front: Arc::clone(&self.front).lock_owned().await,
+            _waiter: self,
         }
     }
 }
 
 impl Queues {
-    /// Waits for the front of a session's queue, in the order of arrival.
-    pub async fn join(
-        self: &Arc<Self>,
-        session: &SessionId,
-        busy_policy: BusyPolicy,
-    ) -> Result<QueuePlace, StoreError> {
-        Ok(self.enter(session, busy_policy)?.front().await)
-    }
-
-    /// Joins a session's queue. The order is that of asking for the front.
+    /// Joins a session's queue.
     pub fn enter(
         self: &Arc<Self>,
         session: &SessionId,
@@ -70,26 +55,19 @@ impl Queues {
     ) -> Result<Waiter, StoreError> {
         let mut sessions = self.sessions();
         let length = sessions.get(session).map_or(0, |queue| queue.length);
-        let busy = |waiting| StoreError::Busy {
-            id: session.clone(),
-            waiting,
-        };
         match (busy_policy, length.checked_sub(1)) {
-            (_, None) => {}
-            (BusyPolicy::Refuse, Some(_)) => return Err(busy(None)),
+            (BusyPolicy::Refuse, Some(_)) => return Err(busy(session, None)),
             (BusyPolicy::Wait { max_waiters: most }, Some(waiting)) if waiting >= most => {
-                return Err(busy(Some(waiting)));
+                return Err(busy(session, Some(waiting)));
             }
-            (BusyPolicy::Wait { .. }, Some(_)) => {}
+            _ => {}
         }
         let queue = sessions.entry(session.clone()).or_default();
         queue.length += 1;
         Ok(Waiter {
+            queues: Arc::clone(self),
+            session: session.clone(),
             front: Arc::clone(&queue.front),
-            entry: Entry {
-                queues: Arc::clone(self),
-                session: session.clone(),
-            },
             is_first: length == 0,
         })
     }
@@ -99,7 +77,7 @@ impl Queues {
     }
 }
 
-impl Drop for Entry {
+impl Drop for Waiter {
     fn drop(&mut self) {
         let mut sessions = self.queues.sessions();
         if let Some(queue) = sessions.get_mut(&self.session) {
@@ -111,6 +89,13 @@ impl Drop for Entry {
     }
 }
 
+pub(crate) fn busy(session: &SessionId, waiting: Option<usize>) -> StoreError {
+    StoreError::Busy {
+        id: session.clone(),
+        waiting,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,16 +103,23 @@ mod tests {
 
     const WAIT: BusyPolicy = BusyPolicy::Wait { max_waiters: 2 };
 
+    async fn join(
+        queues: &Arc<Queues>,
+        session: &str,
+        busy_policy: BusyPolicy,
+    ) -> Result<QueuePlace, StoreError> {
+        Ok(queues.enter(&session.into(), busy_policy)?.front().await)
+    }
+
     #[tokio::test]
     async fn one_waiter_at_a_time_is_let_in_and_nothing_is_left_behind() {
         let queues = Arc::new(Queues::default());
-        let (one, other) = (SessionId::from("s_1"), SessionId::from("s_2"));
-        let first = queues.join(&one, WAIT).await.unwrap();
-        assert!(queues.join(&one, BusyPolicy::Refuse).await.is_err());
-        assert!(queues.join(&other, BusyPolicy::Refuse).await.is_ok());
-        let second = queues.join(&one, WAIT);
+        let first = join(&queues, "s_1", WAIT).await.unwrap();
+        assert!(join(&queues, "s_1", BusyPolicy::Refuse).await.is_err());
+        assert!(join(&queues, "s_2", BusyPolicy::Refuse).await.is_ok());
+        let second = join(&queues, "s_1", WAIT);
         let (second, ()) = tokio::join!(second, async { drop(first) });
-        let impatient = tokio::time::timeout(Duration::ZERO, queues.join(&one, WAIT));
+        let impatient = tokio::time::timeout(Duration::ZERO, join(&queues, "s_1", WAIT));
         assert!(impatient.await.is_err());
         drop(second);
         assert!(queues.sessions().is_empty());
@@ -136,17 +128,17 @@ mod tests {
     #[tokio::test]
     async fn a_full_queue_refuses_one_more_waiter() {
         let queues = Arc::new(Queues::default());
-        let session = SessionId::from("s_1");
-        let first = queues.join(&session, WAIT).await.unwrap();
-        let mut second = Box::pin(queues.join(&session, WAIT));
-        let mut third = Box::pin(queues.join(&session, WAIT));
+        let first = join(&queues, "s_1", WAIT).await.unwrap();
+        let mut second = Box::pin(join(&queues, "s_1", WAIT));
+        let mut third = Box::pin(join(&queues, "s_1", WAIT));
         for waiting in [&mut second, &mut third] {
             assert!(tokio::time::timeout(Duration::ZERO, waiting).await.is_err());
         }
-        let fourth = queues.join(&session, WAIT).await;
+        let fourth = join(&queues, "s_1", WAIT).await.err();
+
         assert!(matches!(
             fourth,
-            Err(StoreError::Busy {
+            Some(StoreError::Busy {
                 waiting: Some(2),
                 ..
             })

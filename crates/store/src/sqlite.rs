@@ -1,9 +1,8 @@
-//! Sessions in one SQLite file.
+//! The store in one SQLite file, or in memory.
 //!
-//! One thread owns the only connection that writes and commits what is queued in groups, one disk sync for all of them;
-//! an append is answered after that sync. Readers stand beside it on connections of their own, opened when first needed,
-//! and see what was committed before they began. Several processes may use one file: each append is checked against
-//! the end of the log inside its transaction.
+//! One thread owns the only connection that writes. It commits queued work in groups, with one disk sync for each group, and
+//! answers after that sync. Readers have connections of their own and see what was committed before they started. Several
+//! processes may use one file: each append is checked against the end of the log inside its transaction.
 
 mod connection;
 pub(crate) mod failure;
@@ -11,17 +10,16 @@ mod in_memory;
 mod lock;
 mod migrations;
 mod place;
-mod read_only;
 mod readers;
-#[cfg(test)]
-pub(crate) mod statements;
 mod upkeep;
 mod writer;
 
-use crate::engine::{Durability, Failure, Mode, Tx, Work};
+use crate::engine::{Durability, Failure, Input, Mode, Output, Tx, Work};
 use crate::queue::Queues;
 use crate::tables::OpenMode;
 use connection::execute;
+#[cfg(test)]
+pub(crate) use connection::open_in_memory;
 use futures_util::FutureExt as _;
 use in_memory::InMemory;
 use lango_core::{BoxLease, BusyPolicy, SessionId, StoreError};
@@ -31,88 +29,87 @@ use std::path::Path;
 use std::sync::Arc;
 use writer::Writer;
 
-/// Sessions in one SQLite file.
-///
-/// Its futures need a tokio runtime. Dropping the store finishes what is queued, then closes the file.
+/// A SQLite database. Its futures need a tokio runtime. Dropping it finishes queued work, then closes the file.
 pub(crate) struct SqliteEngine {
-    // The readers go first: the last connection to close is the one that can tidy up the write-ahead log.
-    readers: Arc<Readers>,
-    writer: Arc<Writer>,
+    connections: Connections,
     /// The waiters of this process.
     queues: Arc<Queues>,
 }
 
-impl SqliteEngine {
-    /// The database at this place, which is opened, and made if need be, when it is first used.
-    pub(crate) fn at(open_mode: OpenMode, path: &Path) -> Result<Self, StoreError> {
-        let path = place::absolute(path)?;
-        let writer = Arc::new(Writer::at(path.clone(), open_mode));
-        Ok(Self {
-            readers: Readers::new(path, Arc::clone(&writer)),
-            writer,
-            queues: Arc::default(),
-        })
-    }
+enum Connections {
+    Memory(InMemory),
+    // The fields are dropped in this order: the last connection to close cleans up the write-ahead log.
+    File {
+        readers: Arc<Readers>,
+        writer: Arc<Writer>,
+    },
 }
 
 impl SqliteEngine {
-    /// A database that ends with the process.
+    /// Returns the database at this path, which is opened, and created if necessary, when it is first used.
+    pub(crate) fn at(open_mode: OpenMode, path: &Path) -> Result<Self, StoreError> {
+        let writer = Arc::new(Writer::new(place::absolute(path)?, open_mode));
+        Ok(Self {
+            connections: Connections::File {
+                readers: Readers::new(Arc::clone(&writer)),
+                writer,
+            },
+            queues: Arc::default(),
+        })
+    }
+
     pub(crate) fn in_memory() -> Self {
-        let memory = Arc::<InMemory>::default();
-        let writer = Arc::new(Writer::in_memory(Arc::clone(&memory)));
         Self {
-            readers: Readers::in_memory(memory, Arc::clone(&writer)),
-            writer,
+            connections: Connections::Memory(InMemory::default()),
             queues: Arc::default(),
         }
     }
 
-    /// Runs work on the thread that writes, or on one that reads.
-    pub(crate) async fn run<A, T>(
+    /// Runs work on the writer thread, or on a reader.
+    pub(crate) async fn run<A: Input, T: Output>(
         &self,
         mode: Mode,
         given: A,
         work: Work<A, T>,
-    ) -> Result<T, StoreError>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        match mode {
-            Mode::Read => {
-                let read = move |connection: &mut Connection| now(connection, &given, work);
-                self.readers.read(read).await
+    ) -> Result<T, StoreError> {
+        let durability = match mode {
+            Mode::Log(durability) => durability,
+            _ => Durability::Machine,
+        };
+        match (&self.connections, mode) {
+            (Connections::Memory(memory), Mode::Read | Mode::Snapshot) => {
+                memory.with(|connection| read(connection, mode, &given, work))
             }
-            Mode::Snapshot => {
-                let read = move |connection: &mut Connection| {
-                    execute(connection, "BEGIN")?;
-                    let result = now(connection, &given, work);
-                    execute(connection, "COMMIT")?;
-                    result
-                };
-                self.readers.read(read).await
+            (Connections::Memory(memory), _) => memory.with(|connection| {
+                execute(connection, "BEGIN")?;
+                let result = now(connection, &given, work);
+                writer::end(connection, result.is_ok())?;
+                result
+            }),
+            (Connections::File { readers, .. }, Mode::Read | Mode::Snapshot) => {
+                let read = move |connection: &mut _| read(connection, mode, &given, work);
+                readers.read(read).await
             }
-            Mode::Write | Mode::WriteTwice | Mode::WriteOne | Mode::Log(_) => {
-                let durability = match mode {
-                    Mode::Log(durability) => durability,
-                    _ => Durability::Machine,
-                };
-                let change = move |connection: &mut Connection| now(connection, &given, work);
-                self.writer.change(durability, change).await
+            (Connections::File { writer, .. }, _) => {
+                let change = move |connection: &mut _| now(connection, &given, work);
+                writer.change(durability, change).await
             }
         }
     }
-}
 
-/// Does work that never has to wait.
-fn now<A, T>(connection: &mut Connection, given: &A, work: Work<A, T>) -> Result<T, Failure> {
-    let done = work(&mut Tx::sqlite(connection), given).now_or_never();
-    done.unwrap_or_else(|| Err(Failure::other("work on SQLite waits for something else")))
-}
-
-impl SqliteEngine {
     pub(crate) fn open_now(&self) -> Result<(), StoreError> {
-        self.writer.open()
+        match &self.connections {
+            Connections::Memory(memory) => memory.with(|_| Ok(())),
+            Connections::File { writer, .. } => writer.open(),
+        }
+    }
+
+    /// Opens it for reading. A file on a read-only file system is read as it is.
+    pub(crate) async fn readable(&self) -> Result<(), StoreError> {
+        match &self.connections {
+            Connections::Memory(_) => self.open_now(),
+            Connections::File { readers, .. } => readers.read(|_| Ok(())).await,
+        }
     }
 
     /// Locks a session for one turn at a time.
@@ -121,14 +118,35 @@ impl SqliteEngine {
         session: &SessionId,
         busy_policy: BusyPolicy,
     ) -> Result<BoxLease, StoreError> {
-        if self.writer.is_in_memory() {
-            return lock::lock_here(&self.queues, session, busy_policy).await;
-        }
-        lock::lock(self.writer.path(), &self.queues, session, busy_policy).await
+        lock::lock(self.path(), &self.queues, session, busy_policy).await
     }
 
-    /// Opens it for reading; one that is where nobody can write is read as it is.
-    pub(crate) async fn readable(&self) -> Result<(), StoreError> {
-        self.readers.read(|_| Ok(())).await
+    /// Returns the path of the file; `None` if the database is in memory.
+    fn path(&self) -> Option<&Path> {
+        match &self.connections {
+            Connections::Memory(_) => None,
+            Connections::File { writer, .. } => Some(&writer.path),
+        }
     }
+}
+
+fn read<A, T>(
+    connection: &mut Connection,
+    mode: Mode,
+    given: &A,
+    work: Work<A, T>,
+) -> Result<T, Failure> {
+    if mode != Mode::Snapshot {
+        return now(connection, given, work);
+    }
+    execute(connection, "BEGIN")?;
+    let result = now(connection, given, work);
+    execute(connection, "COMMIT")?;
+    result
+}
+
+/// Runs work, whose future is always ready.
+fn now<A, T>(connection: &mut Connection, given: &A, work: Work<A, T>) -> Result<T, Failure> {
+    let done = work(&mut Tx::sqlite(connection), given).now_or_never();
+    done.unwrap_or_else(|| Err(Failure::other("work on SQLite waits for something else")))
 }

@@ -1,42 +1,39 @@
-//! What went wrong below, before it is said in the words of [`StoreError`].
+//! Errors of the databases, before they become a [`StoreError`].
 
 use crate::postgres::failure::postgres_error;
 use crate::sqlite::failure::sqlite_error;
 use lango_core::{SessionId, StoreError};
 use std::ffi::OsStr;
 
-/// What went wrong: still in the words of a database, or said already.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Sqlite(rusqlite::Error),
-    /// PostgreSQL's words, or those of the way there.
+    /// An error of PostgreSQL or of the connection.
     Postgres(tokio_postgres::Error),
-    /// No connection to PostgreSQL was to be had, so that nothing was sent.
+    /// There was no connection to PostgreSQL, so nothing was sent.
     NoConnection(String),
     /// PostgreSQL did not answer in time.
-    Silent,
-    /// A column of a row has what its type cannot have.
+    Timeout,
+    /// A column cannot be read as its type.
     Column {
         column: usize,
         problem: &'static str,
     },
-    /// Ours.
-    Said(StoreError),
+    Store(StoreError),
 }
 
 impl Failure {
-    /// A failure that only words can describe.
     pub(crate) fn other(detail: impl Into<String>) -> Self {
-        Self::Said(StoreError::Failed {
+        Self::Store(StoreError::Failed {
             detail: detail.into(),
         })
     }
 
-    /// In our words, about the database at `place`.
+    /// Converts it to an error about the database at `place`.
     pub(crate) fn about(self, place: &(impl AsRef<OsStr> + ?Sized)) -> StoreError {
         let place = || place.as_ref().to_string_lossy().into_owned();
         match self {
-            Self::Said(error) => error,
+            Self::Store(error) => error,
             Self::Column { column, problem } => StoreError::Failed {
                 detail: format!("a row cannot be read: column {column}: {problem}"),
             },
@@ -44,7 +41,7 @@ impl Failure {
                 place: place(),
                 detail,
             },
-            Self::Silent => StoreError::Unreachable {
+            Self::Timeout => StoreError::Unreachable {
                 place: place(),
                 detail: "there was no answer in time".to_owned(),
             },
@@ -53,10 +50,10 @@ impl Failure {
         }
     }
 
-    /// What is wrong with a session, if this is about a column of its event `seq`: one that holds what it cannot is damage.
+    /// Converts an unreadable column of event `seq` to the error that the session is damaged.
     pub(crate) fn in_event(self, session: &SessionId, seq: u64) -> Self {
         match self {
-            Self::Column { problem, .. } => Self::Said(StoreError::Damaged {
+            Self::Column { problem, .. } => Self::Store(StoreError::Damaged {
                 id: session.clone(),
                 seq,
                 detail: problem.to_owned(),
@@ -80,6 +77,6 @@ impl From<tokio_postgres::Error> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::Said(error)
+        Self::Store(error)
     }
 }

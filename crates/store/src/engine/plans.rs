@@ -1,13 +1,16 @@
-//! How both databases go about a statement, for tests.
+//! Query plans of both databases, for tests.
 
 use super::Sql;
-use crate::postgres::statements::plans::{many_rows, plan_of, rows};
-use crate::sqlite::statements::tests::plan_of as sqlite_plan_of;
-use tokio_postgres::Client;
+use crate::Store;
+use crate::sqlite::open_in_memory;
+use lango_testkit::postgres;
+use rusqlite::types::Null;
+use tokio_postgres::{Client, NoTls};
 
-/// SQLite's plan of a statement, after the statement.
+/// Returns SQLite's plan of a statement, and the statement.
 pub(crate) fn sqlite_plan(statement: Sql) -> String {
-    let plan = sqlite_plan_of(statement.sqlite);
+    let plan: Vec<String> = explain("EXPLAIN QUERY PLAN", statement, |row| row.get("detail"));
+    let plan = plan.join("\n");
     format!("{plan}\nof {}", statement.sqlite.replace("SCAN", "scan"))
 }
 
@@ -22,35 +25,73 @@ pub(crate) fn assert_sqlite_uses_keys(statement: Sql, may_scan: &[&str]) {
     assert!(!scans_or_sorts, "{plan}");
 }
 
-/// The operations of SQLite's program for a statement, each with its first and third parameter.
+/// Returns the operations of SQLite's program for a statement, each with its first and third parameter.
 pub(crate) fn sqlite_program(statement: Sql) -> Vec<(String, i64, i64)> {
-    let folder = tempfile::tempdir().unwrap();
-    let store = crate::Store::open_sqlite(folder.path().join("lango.db"), "root".into()).unwrap();
-    drop(store);
-    let connection = rusqlite::Connection::open(folder.path().join("lango.db")).unwrap();
-    let explain = format!("EXPLAIN {}", statement.sqlite);
-    let mut explained = connection.prepare(&explain).unwrap();
-    let unbound = vec![rusqlite::types::Null; explained.parameter_count()];
-    let rows = explained.query_map(rusqlite::params_from_iter(unbound), |row| {
+    explain("EXPLAIN", statement, |row| {
         Ok((row.get("opcode")?, row.get("p1")?, row.get("p3")?))
-    });
+    })
+}
+
+fn explain<T>(
+    explain: &str,
+    statement: Sql,
+    read: fn(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> Vec<T> {
+    let connection = open_in_memory().unwrap();
+    let explain = format!("{explain} {}", statement.sqlite);
+    let mut explained = connection.prepare(&explain).unwrap();
+    let unbound = vec![Null; explained.parameter_count()];
+    let rows = explained.query_map(rusqlite::params_from_iter(unbound), read);
     rows.unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// A PostgreSQL database with many sessions, events, turns, approvals and tasks of many users.
-pub(crate) struct ManyRows(Client);
+/// Twenty thousand events in two thousand sessions of forty users, and all that goes with them.
+const MANY_ROWS: &str = r#"
+INSERT INTO sessions (id, "user", created, updated)
+SELECT 's_' || n, 'u_' || n % 40, n, n FROM generate_series(1, 2000) AS n;
+INSERT INTO events (session, seq, turn, frame, time, body)
+SELECT 's_' || n % 2000 + 1, n / 2000 + 1, 't_' || n / 8000, '', n, repeat('x', 300) FROM generate_series(0, 19999) AS n;
+INSERT INTO turns (session, ordinal, turn, first_seq, question_seq, finished)
+SELECT 's_' || n % 2000 + 1, n / 2000, 't_' || n / 2000, n / 2000 * 4 + 1, n / 2000 * 4 + 1, CASE n % 100 WHEN 0 THEN 0 ELSE 1 END
+  FROM generate_series(0, 5999) AS n;
+INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
+SELECT 's_' || n % 2000 + 1, 'p_' || n, 'u_' || n % 40, 't_0', n, '{}', CASE n % 2 WHEN 0 THEN '*' END, CASE n % 4 WHEN 0 THEN '/f' || n END
+  FROM generate_series(0, 3999) AS n;
+INSERT INTO remote_threads (session, agent, context)
+SELECT 's_' || n, 'remote', 'c' FROM generate_series(1, 2000) AS n;
+INSERT INTO tasks (id, "user", context, state, running, updated, body, message, cancelled)
+SELECT 'k_' || n, 'u_' || n % 40, 'c_' || n % 400, CASE n % 50 WHEN 0 THEN 'WORKING' ELSE 'COMPLETED' END,
+       CASE n % 50 WHEN 0 THEN 1 ELSE 0 END, n, '{}', 'm_' || n, CASE n % 100 WHEN 0 THEN 1 ELSE 0 END FROM generate_series(0, 7999) AS n;
+INSERT INTO holds (session, holder, fence, until)
+SELECT 's_' || n, 'h_' || n % 4, n, clock_timestamp() FROM generate_series(1, 2000) AS n;
+INSERT INTO hold_line (session, holder, until)
+SELECT 's_' || n % 2000 + 1, 'h_' || n % 4, clock_timestamp() FROM generate_series(0, 3999) AS n;
+ANALYZE sessions, events, turns, approvals, remote_threads, tasks, holds, hold_line;
+SET plan_cache_mode = force_generic_plan"#;
+
+/// A PostgreSQL database with many rows.
+pub(crate) struct ManyRows {
+    pub store: Store,
+    pub client: Client,
+}
 
 impl ManyRows {
-    /// Makes one, with what these statements add.
+    /// Creates one with many sessions, events, turns, approvals and tasks of many users, and the rows of these statements.
     pub(crate) async fn open(more: &str) -> Self {
-        let client = many_rows().await;
-        client.batch_execute(more).await.unwrap();
-        Self(client)
+        let rows = Self::only(MANY_ROWS).await;
+        rows.client.batch_execute(more).await.unwrap();
+        rows
     }
 
-    /// A database with nothing but the rows of these statements.
+    /// Creates one with nothing but the rows of these statements.
     pub(crate) async fn only(statements: &str) -> Self {
-        Self(rows(statements).await)
+        let address = postgres::empty();
+        let store = Store::postgres(&address, "root".into()).unwrap();
+        store.open_now().await.unwrap();
+        let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client.batch_execute(statements).await.unwrap();
+        Self { store, client }
     }
 
     /// Fails if PostgreSQL scans a table or sorts for a statement.
@@ -60,9 +101,24 @@ impl ManyRows {
         assert!(!scans_or_sorts, "{plan}");
     }
 
-    /// The plan of a statement whatever its values are, and the statement.
+    /// Returns the plan of a statement, and the statement.
     pub(crate) async fn plan(&self, statement: Sql) -> String {
-        let plan = plan_of(&self.0, statement.postgres).await;
+        let plan = plan_of(&self.client, statement.postgres).await;
         format!("{plan}\nof {}", statement.postgres)
     }
+}
+
+/// Returns PostgreSQL's generic plan of a statement.
+pub(crate) async fn plan_of(client: &Client, statement: &str) -> String {
+    let prepared = client.prepare(statement).await.unwrap();
+    let mut values = vec!["NULL"; prepared.params().len()].join(", ");
+    if !values.is_empty() {
+        values = format!("({values})");
+    }
+    let prepare = format!("DEALLOCATE ALL; PREPARE plan AS {statement}");
+    client.batch_execute(&prepare).await.unwrap();
+    let explain = format!("EXPLAIN EXECUTE plan{values}");
+    let lines = client.query(&explain, &[]).await.unwrap();
+    let lines: Vec<String> = lines.iter().map(|line| line.get(0)).collect();
+    lines.join("\n")
 }

@@ -6,7 +6,7 @@ use lango_core::{AgentName, ApprovalId, FrameId, SessionId, Text, Timestamp, Tur
 use rusqlite::types::ValueRef;
 use std::borrow::Cow;
 use std::sync::Arc;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{FromSql, Type};
 
 /// A row of a result, while it is read.
 #[derive(Clone, Copy)]
@@ -16,20 +16,15 @@ pub(crate) enum Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    /// The value of a column.
     pub(crate) fn get<T: Column<'r>>(self, column: usize) -> Result<T, Failure> {
         T::from_cell(self.cell(column)?).map_err(|problem| Failure::Column { column, problem })
     }
 
-    /// A text with a sign in place of all that is no text: one damaged row must not hide the others.
+    /// Reads text, with U+FFFD in place of bytes that are not UTF-8: one damaged row must not hide the others.
     pub(crate) fn lossy(self, column: usize) -> Result<Cow<'r, str>, Failure> {
         match self.cell(column)? {
             Cell::Text(bytes) | Cell::Bytes(bytes) => Ok(String::from_utf8_lossy(bytes)),
-            Cell::Plain(text) => Ok(text),
-            _ => Err(Failure::Column {
-                column,
-                problem: WRONG_TYPE,
-            }),
+            cell => Cow::from_cell(cell).map_err(|problem| Failure::Column { column, problem }),
         }
     }
 
@@ -48,46 +43,44 @@ impl<'r> Row<'r> {
 }
 
 fn postgres_cell(row: &tokio_postgres::Row, column: usize) -> Result<Cell<'_>, Failure> {
-    let kind = row.columns().get(column).map(|column| column.type_());
-    let cell = match kind {
-        Some(&Type::INT8) => row.try_get::<_, Option<i64>>(column)?.map(Cell::Int),
-        Some(&Type::INT4) => row
-            .try_get::<_, Option<i32>>(column)?
-            .map(|number| Cell::Int(number.into())),
-        Some(&Type::BOOL) => row
-            .try_get::<_, Option<bool>>(column)?
-            .map(|claim| Cell::Int(claim.into())),
-        Some(&Type::FLOAT8) => row.try_get::<_, Option<f64>>(column)?.map(Cell::Real),
-        Some(&Type::FLOAT4) => row
-            .try_get::<_, Option<f32>>(column)?
-            .map(|number| Cell::Real(number.into())),
-        Some(&Type::INT8_ARRAY) => row.try_get::<_, Option<_>>(column)?.map(Cell::Ints),
-        Some(&Type::BYTEA) => row.try_get::<_, Option<&[u8]>>(column)?.map(Cell::Bytes),
-        _ => row
-            .try_get::<_, Option<&str>>(column)?
-            .map(|text| Cell::Plain(plain(text))),
-    };
-    Ok(cell.unwrap_or(Cell::Null))
+    fn read<'r, T: FromSql<'r>>(
+        row: &'r tokio_postgres::Row,
+        column: usize,
+        cell: impl FnOnce(T) -> Cell<'r>,
+    ) -> Result<Cell<'r>, Failure> {
+        Ok(row
+            .try_get::<_, Option<T>>(column)?
+            .map_or(Cell::Null, cell))
+    }
+    match row.columns().get(column).map(|column| column.type_()) {
+        Some(&Type::INT8) => read(row, column, Cell::Int),
+        Some(&Type::INT4) => read(row, column, |number: i32| Cell::Int(number.into())),
+        Some(&Type::BOOL) => read(row, column, |is_true: bool| Cell::Int(is_true.into())),
+        Some(&Type::FLOAT8) => read(row, column, Cell::Real),
+        Some(&Type::FLOAT4) => read(row, column, |number: f32| Cell::Real(number.into())),
+        Some(&Type::INT8_ARRAY) => read(row, column, Cell::Ints),
+        Some(&Type::BYTEA) => read(row, column, Cell::Bytes),
+        _ => read(row, column, |text| Cell::Plain(plain(text))),
+    }
 }
 
-/// What a row has in one of its columns.
+/// The value of a column.
 pub(crate) enum Cell<'r> {
     Null,
     Int(i64),
     Real(f64),
     /// An array of PostgreSQL.
     Ints(Vec<i64>),
-    /// Text by SQLite's word, which does not check it.
+    /// Text of SQLite, which may not be UTF-8.
     Text(&'r [u8]),
-    /// Text for sure.
     Plain(Cow<'r, str>),
     Bytes(&'r [u8]),
 }
 
-const NOT_TEXT: &str = "bytes of it are not text";
-const WRONG_TYPE: &str = "it holds what it cannot";
+const NOT_TEXT: &str = "its value is not UTF-8 text";
+const WRONG_TYPE: &str = "its value has the wrong type";
 
-/// What a column can be read as, or what is wrong with it.
+/// A type that a column can be read as. The error says what is wrong with the value.
 pub(crate) trait Column<'r>: Sized {
     fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str>;
 }
@@ -98,57 +91,6 @@ impl<'r, T: Column<'r>> Column<'r> for Option<T> {
             Cell::Null => Ok(None),
             cell => T::from_cell(cell).map(Some),
         }
-    }
-}
-
-impl Column<'_> for i64 {
-    fn from_cell(cell: Cell<'_>) -> Result<Self, &'static str> {
-        match cell {
-            Cell::Int(number) => Ok(number),
-            _ => Err(WRONG_TYPE),
-        }
-    }
-}
-
-impl Column<'_> for Vec<i64> {
-    fn from_cell(cell: Cell<'_>) -> Result<Self, &'static str> {
-        match cell {
-            Cell::Ints(numbers) => Ok(numbers),
-            _ => Err(WRONG_TYPE),
-        }
-    }
-}
-
-macro_rules! numbers {
-    ($($kind:ty),*) => {
-        $(impl Column<'_> for $kind {
-            fn from_cell(cell: Cell<'_>) -> Result<Self, &'static str> {
-                Self::try_from(i64::from_cell(cell)?).map_err(|_| WRONG_TYPE)
-            }
-        })*
-    };
-}
-numbers!(u64, u32, usize);
-
-impl Column<'_> for bool {
-    fn from_cell(cell: Cell<'_>) -> Result<Self, &'static str> {
-        Ok(i64::from_cell(cell)? != 0)
-    }
-}
-
-impl Column<'_> for f64 {
-    fn from_cell(cell: Cell<'_>) -> Result<Self, &'static str> {
-        match cell {
-            Cell::Real(number) => Ok(number),
-            Cell::Int(number) => Ok(number as f64),
-            _ => Err(WRONG_TYPE),
-        }
-    }
-}
-
-impl Column<'_> for Timestamp {
-    fn from_cell(cell: Cell<'_>) -> Result<Self, &'static str> {
-        u64::from_cell(cell).map(Self)
     }
 }
 
@@ -164,29 +106,6 @@ impl<'r> Column<'r> for Cow<'r, str> {
     }
 }
 
-impl<'r> Column<'r> for String {
-    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
-        Cow::from_cell(cell).map(Cow::into_owned)
-    }
-}
-
-impl<'r> Column<'r> for Text {
-    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
-        Cow::from_cell(cell).map(Into::into)
-    }
-}
-
-macro_rules! ids {
-    ($($kind:ty),*) => {
-        $(impl<'r> Column<'r> for $kind {
-            fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
-                Text::from_cell(cell).map(Self::new)
-            }
-        })*
-    };
-}
-ids!(AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId);
-
 impl<'r> Column<'r> for &'r [u8] {
     fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
         match cell {
@@ -196,26 +115,44 @@ impl<'r> Column<'r> for &'r [u8] {
     }
 }
 
-impl<'r> Column<'r> for Vec<u8> {
-    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
-        <&[u8]>::from_cell(cell).map(<[u8]>::to_vec)
-    }
+/// Implements [`Column`] for each type with the expression behind it.
+macro_rules! columns {
+    ($($($kind:ty),* => |$cell:ident| $read:expr;)*) => {
+        $($(impl Column<'_> for $kind {
+            fn from_cell($cell: Cell<'_>) -> Result<Self, &'static str> {
+                $read
+            }
+        })*)*
+    };
 }
 
-impl<'r> Column<'r> for Arc<[u8]> {
-    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
-        <&[u8]>::from_cell(cell).map(Into::into)
-    }
-}
-
-impl<'r> Column<'r> for crate::tables::Cell {
-    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
-        Ok(match cell {
-            Cell::Null => Self::Null,
-            Cell::Int(number) => Self::Integer(number),
-            Cell::Real(number) => Self::Real(number),
-            Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
-            text => Self::Text(String::from_cell(text)?),
-        })
-    }
+columns! {
+    i64 => |cell| match cell {
+        Cell::Int(number) => Ok(number),
+        _ => Err(WRONG_TYPE),
+    };
+    u64, u32, usize => |cell| Self::try_from(i64::from_cell(cell)?).map_err(|_| WRONG_TYPE);
+    bool => |cell| Ok(i64::from_cell(cell)? != 0);
+    Timestamp => |cell| u64::from_cell(cell).map(Self);
+    f64 => |cell| match cell {
+        Cell::Real(number) => Ok(number),
+        Cell::Int(number) => Ok(number as f64),
+        _ => Err(WRONG_TYPE),
+    };
+    Vec<i64> => |cell| match cell {
+        Cell::Ints(numbers) => Ok(numbers),
+        _ => Err(WRONG_TYPE),
+    };
+    String => |cell| Cow::from_cell(cell).map(Cow::into_owned);
+    Text => |cell| Cow::from_cell(cell).map(Into::into);
+    AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId =>
+        |cell| Text::from_cell(cell).map(Self::new);
+    Vec<u8>, Arc<[u8]> => |cell| <&[u8]>::from_cell(cell).map(Into::into);
+    crate::tables::Cell => |cell| Ok(match cell {
+        Cell::Null => Self::Null,
+        Cell::Int(number) => Self::Integer(number),
+        Cell::Real(number) => Self::Real(number),
+        Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+        text => Self::Text(String::from_cell(text)?),
+    });
 }

@@ -1,8 +1,8 @@
 //! One text for a statement of both databases.
 //!
 //! [`sql!`](crate::engine::sql) takes PostgreSQL's dialect and derives SQLite's while the program is compiled: `$1` becomes `?1`,
-//! casts such as `::bigint` and `::text[]` are left out. What only one of the two needs stands in a comment that the other one
-//! skips: `/*sqlite INDEXED BY tasks_by_user*/`, `/*postgres FOR UPDATE*/`. Where the statements differ in more than that
+//! casts such as `::bigint` and `::text[]` are removed. Text that only one of the two needs is written in a comment, which the other
+//! one skips: `/*sqlite INDEXED BY tasks_by_user*/`, `/*postgres FOR UPDATE*/`. Where the statements differ in more than that
 //! each is written out: `sql!(sqlite: "…", postgres: "…")`.
 
 /// A statement of both databases.
@@ -22,7 +22,7 @@ impl Sql {
     }
 }
 
-/// Makes a [`Sql`] of one text, or of one for each database.
+/// Creates a [`Sql`] from one text, or from one for each database.
 macro_rules! sql {
     (sqlite: $sqlite:expr, postgres: $postgres:expr $(,)?) => {
         $crate::engine::Sql {
@@ -53,7 +53,7 @@ macro_rules! statements {
 }
 pub(crate) use statements;
 
-/// The rewriting. Every change keeps the length, so that it works on arrays.
+/// The rewriting. Every change keeps the length, so that it works on arrays of constant size.
 pub(crate) mod dialect {
     pub(crate) const fn sqlite<const N: usize>(text: &str) -> [u8; N] {
         let mut out = uncommented(text, b"/*sqlite");
@@ -92,7 +92,7 @@ pub(crate) mod dialect {
         byte.is_ascii_alphanumeric() || matches!(byte, b'[' | b']' | b'_')
     }
 
-    /// The text without the marks of comments that begin with `mark`, so that their contents count.
+    /// Removes the delimiters of comments that start with `mark`, so that their contents become part of the statement.
     const fn uncommented<const N: usize>(text: &str, mark: &[u8]) -> [u8; N] {
         let mut out = [0; N];
         out.copy_from_slice(text.as_bytes());

@@ -1,8 +1,7 @@
 //! Text on its way to PostgreSQL and back.
 //!
-//! PostgreSQL's text has every character but NUL, and names that models and remote agents make up can have that one too.
-//! It is written as U+0001 and `0`, and U+0001 itself, as rare, as U+0001 and `1`; all other text is stored as it is. Whatever is
-//! put into a text column goes through here, and whatever comes out of one.
+//! PostgreSQL's text cannot have NUL, but names from models and remote agents can. So NUL is written as U+0001 and `0`, and U+0001
+//! itself as U+0001 and `1`; all other text is stored as it is. Every value of a text column is converted here, both ways.
 
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
@@ -37,41 +36,24 @@ impl ToSql for Words<'_> {
     to_sql_checked!();
 }
 
+/// Returns bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn marked(text: &str) -> Cow<'_, str> {
     if !text.contains(['\0', MARK]) {
         return Cow::Borrowed(text);
     }
-    let mut marked = String::with_capacity(text.len() + 8);
-    for character in text.chars() {
-        match character {
-            '\0' => marked.extend([MARK, '0']),
-            MARK => marked.extend([MARK, '1']),
-            other => marked.push(other),
-        }
-    }
-    Cow::Owned(marked)
+    Cow::Owned(text.replace(MARK, "\u{1}1").replace('\0', "\u{1}0"))
 }
 
-/// The text that was written, from how PostgreSQL has it.
+/// Converts text of PostgreSQL to the original.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
     if !text.contains(MARK) {
         return Cow::Borrowed(text);
     }
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        let next = characters.peek().copied();
-        match (character, next) {
-            (MARK, Some('0')) => plain.push('\0'),
-            (MARK, Some('1')) => plain.push(MARK),
-            (other, _) => {
-                plain.push(other);
-                continue;
-            }
-        }
-        characters.next();
-    }
-    Cow::Owned(plain)
+    Cow::Owned(text.replace("\u{1}0", "\0").replace("\u{1}1", "\u{1}"))
 }
 
 #[cfg(test)]

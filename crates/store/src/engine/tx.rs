@@ -4,10 +4,10 @@ use super::failure::Failure;
 use super::row::{Column, Row};
 use super::sql::Sql;
 use super::value::{ToValue as _, Value};
-use deadpool_postgres::{Object, Transaction};
+use deadpool_postgres::{Object, StatementCache, Transaction};
 use futures_util::future::try_join_all;
 use rusqlite::{Connection, params_from_iter};
-use tokio_postgres::Statement;
+use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 /// A handle that runs statements. The methods of [`Engine`](super::Engine) decide whether they are one transaction.
@@ -23,11 +23,11 @@ enum Link<'a> {
     Postgres(Postgres<'a>),
 }
 
-#[derive(Clone, Copy)]
-enum Postgres<'a> {
-    /// Every statement is a transaction of its own.
-    Client(&'a Object),
-    Transaction(&'a Transaction<'a>),
+struct Postgres<'a> {
+    client: &'a Client,
+    statements: &'a StatementCache,
+    /// Without one, every statement is a transaction of its own.
+    transaction: Option<&'a Transaction<'a>>,
 }
 
 impl<'a> Tx<'a> {
@@ -40,15 +40,25 @@ impl<'a> Tx<'a> {
 
     /// Creates a handle whose statements are committed one by one.
     pub(crate) fn client(client: &'a Object, is_repeated: bool) -> Self {
+        let postgres = Postgres {
+            client,
+            statements: &client.statement_cache,
+            transaction: None,
+        };
         Self {
-            link: Link::Postgres(Postgres::Client(client)),
+            link: Link::Postgres(postgres),
             is_repeated,
         }
     }
 
     pub(crate) fn transaction(transaction: &'a Transaction<'_>) -> Self {
+        let postgres = Postgres {
+            client: transaction.client(),
+            statements: &transaction.statement_cache,
+            transaction: Some(transaction),
+        };
         Self {
-            link: Link::Postgres(Postgres::Transaction(transaction)),
+            link: Link::Postgres(postgres),
             is_repeated: false,
         }
     }
@@ -59,7 +69,7 @@ impl<'a> Tx<'a> {
         self.is_repeated
     }
 
-    /// Returns SQLite's connection, for what only SQLite has.
+    /// Returns SQLite's connection, for features that only SQLite has.
     pub(crate) fn as_sqlite(&mut self) -> Option<&mut Connection> {
         match &mut self.link {
             Link::Sqlite(connection) => Some(connection),
@@ -71,29 +81,29 @@ impl<'a> Tx<'a> {
         matches!(self.link, Link::Sqlite(_))
     }
 
-    /// Returns PostgreSQL's transaction, for what only PostgreSQL has.
+    /// Returns PostgreSQL's transaction, for features that only PostgreSQL has.
     pub(crate) fn as_postgres(&self) -> Option<&'a Transaction<'a>> {
-        match self.link {
-            Link::Postgres(Postgres::Transaction(transaction)) => Some(transaction),
-            Link::Postgres(Postgres::Client(_)) | Link::Sqlite(_) => None,
+        match &self.link {
+            Link::Postgres(postgres) => postgres.transaction,
+            Link::Sqlite(_) => None,
         }
     }
 
-    /// Computes something that takes a while: on SQLite's own thread, or beside the runtime.
+    /// Computes something that takes a while: on SQLite's thread, or on one of the runtime's threads for blocking work.
     pub(crate) async fn compute<T: Send + 'static>(
         &mut self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
-        if let Link::Sqlite(_) = self.link {
+        if self.is_sqlite() {
             return Ok(work());
         }
         let computed = tokio::task::spawn_blocking(work).await;
         computed.map_err(|error| Failure::other(error.to_string()))
     }
 
-    /// Whether every statement costs a round trip, so that it pays to fetch ahead.
+    /// Returns whether every statement costs a round trip, so that it pays to fetch ahead.
     pub(crate) fn is_remote(&self) -> bool {
-        matches!(self.link, Link::Postgres(_))
+        !self.is_sqlite()
     }
 
     /// Switches SQLite's overwriting of deleted rows on or off. PostgreSQL has no such setting.
@@ -105,79 +115,91 @@ impl<'a> Tx<'a> {
         Ok(())
     }
 
+    /// Calls `read` with each row of a statement until it returns `false`.
+    async fn each_row(
+        &mut self,
+        sql: Sql,
+        values: &[Value<'_>],
+        read: &mut (dyn FnMut(Row<'_>) -> Result<bool, Failure> + Send),
+    ) -> Result<(), Failure> {
+        match &mut self.link {
+            Link::Sqlite(connection) => {
+                let mut statement = connection.prepare_cached(sql.sqlite)?;
+                let mut rows = statement.query(params_from_iter(values))?;
+                while let Some(row) = rows.next()?
+                    && read(Row::Sqlite(row))?
+                {}
+            }
+            Link::Postgres(postgres) => {
+                for row in &postgres.query(sql, &parameters(values)).await? {
+                    if !read(Row::Postgres(row))? {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Reads all rows of a statement.
-    pub(crate) async fn query<T>(
+    pub(crate) async fn query<T: Send>(
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
         mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
     ) -> Result<Vec<T>, Failure> {
-        let postgres = match &mut self.link {
-            Link::Postgres(postgres) => *postgres,
-            Link::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(sql.sqlite)?;
-                let mut rows = statement.query(params_from_iter(values))?;
-                let mut found = Vec::new();
-                while let Some(row) = rows.next()? {
-                    found.push(read(Row::Sqlite(row))?);
-                }
-                return Ok(found);
-            }
-        };
-        let rows = postgres.query(sql, &parameters(values)).await?;
-        rows.iter().map(|row| read(Row::Postgres(row))).collect()
+        let mut items = Vec::new();
+        self.each_row(sql, values, &mut |row| {
+            items.push(read(row)?);
+            Ok(true)
+        })
+        .await?;
+        Ok(items)
     }
 
     /// Reads a page of rows that ends where it reaches `most_bytes`; `read` also returns the size of a row. The statement of
     /// PostgreSQL, which would send all rows, ends the page itself: `most_bytes` is its last value.
-    pub(crate) async fn query_page<T>(
+    pub(crate) async fn query_page<T: Send>(
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
         most_bytes: usize,
         mut read: impl FnMut(Row<'_>) -> Result<(T, usize), Failure> + Send,
     ) -> Result<Vec<T>, Failure> {
-        if let Link::Sqlite(connection) = &mut self.link {
-            let mut statement = connection.prepare_cached(sql.sqlite)?;
-            let mut rows = statement.query(params_from_iter(values))?;
-            let (mut page, mut bytes) = (Vec::new(), 0);
-            while bytes < most_bytes
-                && let Some(row) = rows.next()?
-            {
-                let (item, size) = read(Row::Sqlite(row))?;
-                bytes += size;
-                page.push(item);
-            }
-            return Ok(page);
-        }
+        let is_sqlite = self.is_sqlite();
         let mut values = values.to_vec();
-        values.push(most_bytes.to_value());
-        self.query(sql, &values, |row| Ok(read(row)?.0)).await
+        if !is_sqlite {
+            values.push(most_bytes.to_value());
+        }
+        let (mut page, mut bytes) = (Vec::new(), 0);
+        self.each_row(sql, &values, &mut |row| {
+            let (item, size) = read(row)?;
+            page.push(item);
+            bytes += size;
+            Ok(!is_sqlite || bytes < most_bytes)
+        })
+        .await?;
+        Ok(page)
     }
 
     /// Reads the first row of a statement, if there is one.
-    pub(crate) async fn query_opt<T>(
+    pub(crate) async fn query_opt<T: Send>(
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
-        read: impl FnOnce(Row<'_>) -> Result<T, Failure> + Send,
+        mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
     ) -> Result<Option<T>, Failure> {
-        let postgres = match &mut self.link {
-            Link::Postgres(postgres) => *postgres,
-            Link::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(sql.sqlite)?;
-                let mut rows = statement.query(params_from_iter(values))?;
-                let row = rows.next()?;
-                return row.map(|row| read(Row::Sqlite(row))).transpose();
-            }
-        };
-        let rows = postgres.query(sql, &parameters(values)).await?;
-        let row = rows.first();
-        row.map(|row| read(Row::Postgres(row))).transpose()
+        let mut first = None;
+        self.each_row(sql, values, &mut |row| {
+            first = Some(read(row)?);
+            Ok(false)
+        })
+        .await?;
+        Ok(first)
     }
 
     /// Reads the first column of the first row, if there is one.
-    pub(crate) async fn value<T: for<'r> Column<'r>>(
+    pub(crate) async fn value<T: for<'r> Column<'r> + Send>(
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
@@ -186,7 +208,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Reads the first column of all rows.
-    pub(crate) async fn column<T: for<'r> Column<'r>>(
+    pub(crate) async fn column<T: for<'r> Column<'r> + Send>(
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
@@ -200,110 +222,88 @@ impl<'a> Tx<'a> {
         Ok(row.is_some())
     }
 
-    /// Runs a statement that has no result; gives how many rows it touched.
+    /// Runs a statement; returns the number of rows that it changed.
     pub(crate) async fn execute(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<u64, Failure> {
-        let postgres = match &mut self.link {
-            Link::Postgres(postgres) => *postgres,
-            Link::Sqlite(connection) => {
-                let mut statement = connection.prepare_cached(sql.sqlite)?;
-                return Ok(statement.execute(params_from_iter(values))? as u64);
-            }
-        };
-        let statement = postgres.prepare(sql).await?;
-        postgres.execute(&statement, values).await
+        self.execute_many(sql, &[values]).await
     }
 
-    /// Runs a statement once for each row of values; gives how many rows they touched. PostgreSQL gets all of them at once.
-    pub(crate) async fn execute_many(
+    /// Runs a statement once for each row of values; returns the number of rows that it changed. PostgreSQL gets all of them at
+    /// once.
+    pub(crate) async fn execute_many<'v>(
         &mut self,
         sql: Sql,
-        rows: &[Vec<Value<'_>>],
+        rows: &[impl AsRef<[Value<'v>]> + Sync],
     ) -> Result<u64, Failure> {
-        let postgres = match &mut self.link {
-            Link::Postgres(postgres) => *postgres,
+        match &mut self.link {
+            _ if rows.is_empty() => Ok(0),
             Link::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql.sqlite)?;
-                let mut touched = 0;
+                let mut changed = 0;
                 for values in rows {
-                    touched += statement.execute(params_from_iter(values))? as u64;
+                    changed += statement.execute(params_from_iter(values.as_ref()))? as u64;
                 }
-                return Ok(touched);
+                Ok(changed)
             }
-        };
-        if rows.is_empty() {
-            return Ok(0);
+            Link::Postgres(postgres) => {
+                let Postgres {
+                    client, statements, ..
+                } = postgres;
+                let statement = &statements.prepare(client, sql.postgres).await?;
+                let all = rows.iter().map(async |values| {
+                    client
+                        .execute(statement, &parameters(values.as_ref()))
+                        .await
+                });
+                Ok(try_join_all(all).await?.into_iter().sum())
+            }
         }
-        let statement = postgres.prepare(sql).await?;
-        let all = rows
-            .iter()
-            .map(|values| postgres.execute(&statement, values));
-        Ok(try_join_all(all).await?.into_iter().sum())
     }
 
     /// Runs a statement for many rows of values: in SQLite once for each row, in PostgreSQL once for all of them, with an
-    /// array for each column. The `shared` values come first. Gives the rows of the result, in PostgreSQL in any order.
-    pub(crate) async fn batch<'v, T, R: AsRef<[Value<'v>]> + Sync>(
+    /// array for each column. The `shared` values come first. Returns the rows of the result, in PostgreSQL in any order.
+    pub(crate) async fn batch<'v, T: Send, R: AsRef<[Value<'v>]> + Sync>(
         &mut self,
         sql: Sql,
         shared: &[Value<'_>],
         rows: &[R],
         mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
     ) -> Result<Vec<T>, Failure> {
-        let mut found = Vec::new();
         let Some(first) = rows.first() else {
-            return Ok(found);
+            return Ok(Vec::new());
         };
-        let postgres = match &mut self.link {
-            Link::Postgres(postgres) => *postgres,
+        match &mut self.link {
             Link::Sqlite(connection) => {
+                let mut items = Vec::new();
                 let mut statement = connection.prepare_cached(sql.sqlite)?;
-                for values in rows {
-                    let mut rows =
-                        statement.query(params_from_iter(shared.iter().chain(values.as_ref())))?;
+                for row in rows {
+                    let values = params_from_iter(shared.iter().chain(row.as_ref()));
+                    let mut rows = statement.query(values)?;
                     while let Some(row) = rows.next()? {
-                        found.push(read(Row::Sqlite(row))?);
+                        items.push(read(Row::Sqlite(row))?);
                     }
                 }
-                return Ok(found);
+                Ok(items)
             }
-        };
-        let column = |column: usize| rows.iter().map(move |row| &row.as_ref()[column]).collect();
-        let columns: Vec<Vec<&Value<'_>>> = (0..first.as_ref().len()).map(column).collect();
-        let mut values = parameters(shared);
-        values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
-        for row in &postgres.query(sql, &values).await? {
-            found.push(read(Row::Postgres(row))?);
+            Link::Postgres(postgres) => {
+                let column = |at: usize| rows.iter().map(move |row| &row.as_ref()[at]).collect();
+                let columns: Vec<Vec<&Value<'_>>> = (0..first.as_ref().len()).map(column).collect();
+                let mut values = parameters(shared);
+                values.extend(columns.iter().map(|column| column as &(dyn ToSql + Sync)));
+                let rows = postgres.query(sql, &values).await?;
+                rows.iter().map(|row| read(Row::Postgres(row))).collect()
+            }
         }
-        Ok(found)
     }
 }
 
 impl Postgres<'_> {
-    async fn prepare(self, sql: Sql) -> Result<Statement, Failure> {
-        Ok(match self {
-            Self::Client(client) => client.prepare_cached(sql.postgres).await?,
-            Self::Transaction(transaction) => transaction.prepare_cached(sql.postgres).await?,
-        })
-    }
-
     async fn query(
-        self,
+        &self,
         sql: Sql,
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<tokio_postgres::Row>, Failure> {
-        let statement = self.prepare(sql).await?;
-        Ok(match self {
-            Self::Client(client) => client.query(&statement, values).await?,
-            Self::Transaction(transaction) => transaction.query(&statement, values).await?,
-        })
-    }
-
-    async fn execute(self, statement: &Statement, values: &[Value<'_>]) -> Result<u64, Failure> {
-        let values = parameters(values);
-        Ok(match self {
-            Self::Client(client) => client.execute(statement, &values).await?,
-            Self::Transaction(transaction) => transaction.execute(statement, &values).await?,
-        })
+        let statement = self.statements.prepare(self.client, sql.postgres).await?;
+        Ok(self.client.query(&statement, values).await?)
     }
 }
 

@@ -1,12 +1,13 @@
 //! The values of statements, as both databases take them.
 //!
-//! Claims are stored as 0 and 1. A number that is larger than the databases know is their largest, which as a bound is as good;
-//! where it would be stored, [`stored`] refuses it. Text may have every character: see [`text`](super::text) for PostgreSQL.
+//! Booleans are stored as 0 and 1. A number that is too large for the databases becomes their largest, which is as good as a bound;
+//! [`stored`] rejects it where it would be stored. Text may have every character: see [`text`](super::text) for PostgreSQL.
 
 use super::failure::Failure;
 use super::text::Words;
 use lango_core::{AgentName, ApprovalId, FrameId, SessionId, Text, Timestamp, TurnId, UserId};
 use rusqlite::types::{ToSqlOutput, Value as Owned, ValueRef};
+use std::borrow::Cow;
 use std::error::Error;
 use std::sync::Arc;
 use tokio_postgres::types::private::BytesMut;
@@ -20,15 +21,14 @@ pub(crate) enum Value<'a> {
     Real(f64),
     Text(&'a str),
     Bytes(&'a [u8]),
-    /// A `bigint[]`; for SQLite a text that `json_each` takes apart.
+    /// A `bigint[]`; for SQLite JSON, for `json_each`.
     Ints(Vec<i64>),
-    /// A `text[]`; for SQLite a text that `json_each` takes apart.
+    /// A `text[]`; for SQLite JSON, for `json_each`.
     Texts(Vec<&'a str>),
     /// A `bytea[]`; SQLite has none.
     Blobs(Vec<&'a [u8]>),
 }
 
-/// What can be a value of a statement.
 pub(crate) trait ToValue {
     fn to_value(&self) -> Value<'_>;
 }
@@ -41,7 +41,7 @@ macro_rules! values {
 }
 pub(crate) use values;
 
-/// One row of values for [`Tx::query_bulk`](super::Tx::query_bulk).
+/// One row of values for [`Tx::batch`](super::Tx::batch).
 macro_rules! bulk_row {
     ($($value:expr),* $(,)?) => {{
         use $crate::engine::ToValue as _;
@@ -50,16 +50,10 @@ macro_rules! bulk_row {
 }
 pub(crate) use bulk_row;
 
-/// A number that is stored as it is, or the error that there is no room for it.
+/// Converts a number that is stored; fails if it is too large for the databases.
 pub(crate) fn stored(number: u64) -> Result<i64, Failure> {
     i64::try_from(number)
         .map_err(|_| Failure::other(format!("{number} is more than the database can hold")))
-}
-
-impl ToValue for Value<'_> {
-    fn to_value(&self) -> Value<'_> {
-        self.clone()
-    }
 }
 
 impl<T: ToValue + ?Sized> ToValue for &T {
@@ -74,127 +68,39 @@ impl<T: ToValue> ToValue for Option<T> {
     }
 }
 
-macro_rules! numbers {
-    ($($kind:ty),*) => {
-        $(impl ToValue for $kind {
+/// Implements [`ToValue`] for each type with the expression behind it.
+macro_rules! to_value {
+    ($($($kind:ty),* => |$this:ident| $value:expr;)*) => {
+        $($(impl ToValue for $kind {
             fn to_value(&self) -> Value<'_> {
-                Value::Int(i64::try_from(*self).unwrap_or(i64::MAX))
+                let $this = self;
+                $value
             }
-        })*
+        })*)*
     };
 }
-numbers!(i64, i32, u32, u64, usize, bool);
 
-impl ToValue for Timestamp {
-    fn to_value(&self) -> Value<'_> {
-        self.0.to_value()
-    }
-}
-
-impl ToValue for Words<'_> {
-    fn to_value(&self) -> Value<'_> {
-        Value::Text(self.0)
-    }
-}
-
-impl ToValue for f64 {
-    fn to_value(&self) -> Value<'_> {
-        Value::Real(*self)
-    }
-}
-
-impl ToValue for str {
-    fn to_value(&self) -> Value<'_> {
-        Value::Text(self)
-    }
-}
-
-impl ToValue for std::borrow::Cow<'_, str> {
-    fn to_value(&self) -> Value<'_> {
-        Value::Text(self)
-    }
-}
-
-macro_rules! texts {
-    ($($kind:ty),*) => {
-        $(impl ToValue for $kind {
-            fn to_value(&self) -> Value<'_> {
-                Value::Text(self)
-            }
-        })*
+to_value! {
+    Value<'_> => |value| value.clone();
+    i64, i32, u32, u64, usize, bool =>
+        |number| Value::Int(i64::try_from(*number).unwrap_or(i64::MAX));
+    Timestamp => |time| time.0.to_value();
+    f64 => |number| Value::Real(*number);
+    str, String, Text, Cow<'_, str> => |text| Value::Text(text);
+    Words<'_> => |words| Value::Text(words.0);
+    AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId => |id| Value::Text(id.as_str());
+    [u8], Vec<u8>, Arc<[u8]> => |bytes| Value::Bytes(bytes);
+    [i64], Vec<i64> => |numbers| Value::Ints(numbers.to_vec());
+    [&str], Vec<&str>, [String], Vec<String>, [Text], Vec<Text> =>
+        |texts| Value::Texts(texts.iter().map(AsRef::as_ref).collect());
+    crate::tables::Cell => |cell| match cell {
+        Self::Null => Value::Null,
+        Self::Text(text) => Value::Text(text),
+        Self::Integer(number) => Value::Int(*number),
+        Self::Real(number) => Value::Real(*number),
+        Self::Bytes(bytes) => Value::Bytes(bytes),
     };
 }
-texts!(String, Text);
-
-macro_rules! ids {
-    ($($kind:ty),*) => {
-        $(impl ToValue for $kind {
-            fn to_value(&self) -> Value<'_> {
-                Value::Text(self.as_str())
-            }
-        })*
-    };
-}
-ids!(AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId);
-
-impl ToValue for [u8] {
-    fn to_value(&self) -> Value<'_> {
-        Value::Bytes(self)
-    }
-}
-
-impl ToValue for Vec<u8> {
-    fn to_value(&self) -> Value<'_> {
-        Value::Bytes(self)
-    }
-}
-
-impl ToValue for Arc<[u8]> {
-    fn to_value(&self) -> Value<'_> {
-        Value::Bytes(self)
-    }
-}
-
-impl ToValue for crate::tables::Cell {
-    fn to_value(&self) -> Value<'_> {
-        match self {
-            Self::Null => Value::Null,
-            Self::Text(text) => Value::Text(text),
-            Self::Integer(number) => Value::Int(*number),
-            Self::Real(number) => Value::Real(*number),
-            Self::Bytes(bytes) => Value::Bytes(bytes),
-        }
-    }
-}
-
-impl ToValue for [i64] {
-    fn to_value(&self) -> Value<'_> {
-        Value::Ints(self.to_vec())
-    }
-}
-
-impl ToValue for Vec<i64> {
-    fn to_value(&self) -> Value<'_> {
-        Value::Ints(self.clone())
-    }
-}
-
-macro_rules! lists_of_texts {
-    ($($kind:ty),*) => {
-        $(impl ToValue for [$kind] {
-            fn to_value(&self) -> Value<'_> {
-                Value::Texts(self.iter().map(AsRef::as_ref).collect())
-            }
-        }
-
-        impl ToValue for Vec<$kind> {
-            fn to_value(&self) -> Value<'_> {
-                self.as_slice().to_value()
-            }
-        })*
-    };
-}
-lists_of_texts!(&str, String, Text);
 
 impl rusqlite::ToSql for Value<'_> {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {

@@ -177,7 +177,7 @@ pub(super) async fn entities(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Entity>
 }
 
 /// Reads one row for each id, in this order. The id is the first column.
-async fn by_ids<T>(
+async fn by_ids<T: Send>(
     tx: &mut Tx<'_>,
     statement: Sql,
     ids: &[i64],

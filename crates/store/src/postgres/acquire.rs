@@ -1,47 +1,30 @@
 //! Acquiring the lease of a session: first within this replica, then among all of them.
 //!
-//! A waiter that meets a session with an owner gets a ticket in the database, and with it a place in the order of arrival over
-//! all replicas. A notification that the session was released is a hint to look; looking now and then is what can
-//! be relied on, for a replica that died notifies nobody.
+//! If the session has an owner, the waiter gets a ticket in the database, and with it a place in the order of arrival over all
+//! replicas. It checks when it is notified that the session was released, and also regularly, since a replica that crashed sends
+//! no notification.
 
-use super::database::Database;
+use super::PostgresEngine;
 use super::failure::Failure;
-use super::leases::{LeaseGuard, LeaseTable, OwnedLease, Ticket, now};
-use super::renewer::LeaseRenewer;
+use super::leases::{OwnedLease, Ticket, now};
 use super::statements::leases::{CLAIM, IS_NEXT, JOIN_QUEUE};
 use crate::engine::{Mode, values};
-use crate::queue::{QueuePlace, Queues};
+use crate::queue::{QueuePlace, busy};
 use lango_core::{BoxLease, BusyPolicy, SessionId, SessionLease as _, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
-/// Interval between two looks of a waiter.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Interval between two checks of a waiter.
+const CHECK_EVERY: Duration = Duration::from_millis(200);
 
-/// The leases of this replica and the waiters for them.
-pub(super) struct SessionLeases {
-    pub database: Arc<Database>,
-    pub renewer: LeaseRenewer,
-    pub queues: Arc<Queues>,
-}
+/// The session, this replica, the length of a lease or ticket in seconds, and the tickets that this replica has released.
+type Request = (SessionId, String, f64, Vec<i64>);
 
-/// What a statement on the lease of a session says about it and this replica.
-struct Request {
-    session: SessionId,
-    replica: String,
-    /// Length of a lease or a ticket.
-    seconds: f64,
-    /// Tickets of this replica that do not count any more.
-    released: Vec<i64>,
-    /// The ticket of the waiter, if it has one.
-    ticket: Option<i64>,
-}
-
-impl SessionLeases {
+impl PostgresEngine {
     /// Acquires the lease of a session.
-    pub(super) async fn acquire(
+    pub(crate) async fn lease(
         &self,
         session: &SessionId,
         busy_policy: BusyPolicy,
@@ -58,7 +41,7 @@ impl SessionLeases {
                 _ => Ok(None),
             }
         };
-        // The front first: its order is that of asking.
+        // The front is polled first: its order is that of polling.
         let front = async { Ok(waiter.front().await) };
         let (mut place, mut ticket) = tokio::try_join!(biased; front, ticket)?;
         let mut released = self.table().released.subscribe();
@@ -71,30 +54,21 @@ impl SessionLeases {
                 return Err(busy(session, None));
             };
             while !self.is_next(session, &mut ticket, most).await? {
-                let hint = release_of(&mut released, session);
-                // Without a hint it is time to look.
-                let _ = tokio::time::timeout(LOOK_EVERY, hint).await;
+                let notified = release_of(&mut released, session);
+                // After the timeout it checks too.
+                let _ = tokio::time::timeout(CHECK_EVERY, notified).await;
             }
         }
     }
 
-    fn table(&self) -> &Arc<LeaseTable> {
-        &self.renewer.leases
-    }
-
-    fn request(&self, session: &SessionId, ticket: Option<i64>) -> Request {
+    fn request(&self, session: &SessionId) -> Request {
         let table = self.table();
-        Request {
-            session: session.clone(),
-            replica: table.replica.clone(),
-            seconds: table.length.as_secs_f64(),
-            released: table.released_tickets(session),
-            ticket,
-        }
+        let released = table.released_tickets(session);
+        let seconds = table.length.as_secs_f64();
+        (session.clone(), table.replica.clone(), seconds, released)
     }
 
-    /// Claims a session for the waiter in this place, if it is free and no other waiter came before; else gives the place
-    /// back.
+    /// Claims a session for the waiter in this place, if it is free and no other waiter came before; otherwise returns the place.
     async fn claim(
         &self,
         session: &SessionId,
@@ -102,20 +76,15 @@ impl SessionLeases {
         ticket: &mut Option<Ticket>,
     ) -> Result<Result<OwnedLease, QueuePlace>, StoreError> {
         let (database, leases) = (Arc::clone(&self.database), Arc::clone(self.table()));
-        let request = self.request(session, ticket.as_ref().map(|ticket| ticket.number));
+        let number = ticket.as_ref().map(|ticket| ticket.number);
+        let request = (self.request(session), number);
         let session = session.clone();
-        // In a task of its own: a claim whose waiter is gone is released when it is answered, and only then is the place.
+        // In a task of its own: if the waiter is dropped, the claim is released when the database has answered, and then the place.
         let claim = tokio::spawn(async move {
             let asked = now();
-            let fence = database.run(Mode::WriteOne, request, |tx, request| {
+            let fence = database.run(Mode::WriteOne, request, |tx, (request, ticket)| {
                 Box::pin(async move {
-                    let Request {
-                        session,
-                        replica,
-                        seconds,
-                        released,
-                        ticket,
-                    } = request;
+                    let (session, replica, seconds, released) = request;
                     let values = values![session, replica, seconds, released, ticket];
                     tx.query_opt(CLAIM, values, |row| row.get(0)).await
                 })
@@ -125,20 +94,22 @@ impl SessionLeases {
             };
             let lease = leases.add(session, fence, asked);
             let owned = OwnedLease {
-                guard: LeaseGuard { lease, leases },
+                lease,
+                leases,
                 _place: place,
             };
             if owned.is_valid() {
                 Ok(Ok(owned))
             } else {
-                Err(database.error(Failure::Silent))
+                Err(database.error(Failure::Timeout))
             }
         });
         let claimed = claim.await.map_err(stopped)??;
         if claimed.is_ok()
             && let Some(used) = ticket.take()
         {
-            self.table().use_ticket(used.number);
+            // The claim deleted it.
+            self.table().state().tickets.remove(&used.number);
         }
         Ok(claimed)
     }
@@ -146,19 +117,13 @@ impl SessionLeases {
     /// Joins the queue over all replicas.
     async fn join(&self, session: &SessionId, most: usize) -> Result<Ticket, StoreError> {
         let (database, leases) = (Arc::clone(&self.database), Arc::clone(self.table()));
-        let request = (self.request(session, None), most);
+        let request = (self.request(session), most);
         let session = session.clone();
-        // In a task of its own: a ticket whose waiter is gone is released when it is answered.
+        // In a task of its own: if the waiter is dropped, the ticket is released when the database has answered.
         let join = tokio::spawn(async move {
             let joined = database.run(Mode::WriteOne, request, |tx, (request, most)| {
                 Box::pin(async move {
-                    let Request {
-                        session,
-                        replica,
-                        seconds,
-                        released,
-                        ..
-                    } = request;
+                    let (session, replica, seconds, released) = request;
                     let values = values![session, replica, seconds, released, most];
                     let answer = tx.query_opt(JOIN_QUEUE, values, |row| {
                         Ok((row.get::<Option<i64>>(0)?, row.get::<usize>(1)?))
@@ -179,7 +144,7 @@ impl SessionLeases {
         join.await.map_err(stopped)?
     }
 
-    /// Whether it may be the waiter's turn. One without a ticket, or whose ticket ran out, gets one.
+    /// Returns whether the waiter may be next. Gets a ticket if it has none or if it expired.
     async fn is_next(
         &self,
         session: &SessionId,
@@ -190,28 +155,24 @@ impl SessionLeases {
             Some(ticket) => ticket.number,
             None => ticket.insert(self.join(session, most).await?).number,
         };
-        let request = self.request(session, Some(number));
-        let answer = self.database.run(Mode::Read, request, |tx, request| {
-            Box::pin(async move {
-                let Request {
-                    session,
-                    replica,
-                    released,
-                    ticket,
-                    ..
-                } = request;
-                let values = values![session, replica, ticket, released];
-                tx.query_opt(IS_NEXT, values, |row| {
-                    Ok((row.get(0)?, row.get::<bool>(1)?))
+        let request = (self.request(session), number);
+        let answer = self
+            .database
+            .run(Mode::Read, request, |tx, (request, ticket)| {
+                Box::pin(async move {
+                    let (session, replica, _, released) = request;
+                    let values = values![session, replica, ticket, released];
+                    tx.query_opt(IS_NEXT, values, |row| {
+                        Ok((row.get(0)?, row.get::<bool>(1)?))
+                    })
+                    .await
                 })
-                .await
-            })
-        });
+            });
         let Some((is_next, has_ticket)) = answer.await? else {
             return Ok(false);
         };
         if !has_ticket {
-            // It ran out while the database could not be reached.
+            // It expired while the database could not be reached.
             *ticket = None;
             return Ok(false);
         }
@@ -219,7 +180,7 @@ impl SessionLeases {
     }
 }
 
-/// Resolves when a session is said to be released.
+/// Resolves when another replica reports that it released the session.
 async fn release_of(released: &mut Receiver<SessionId>, session: &SessionId) {
     loop {
         match released.recv().await {
@@ -227,13 +188,6 @@ async fn release_of(released: &mut Receiver<SessionId>, session: &SessionId) {
             Ok(_) | Err(RecvError::Lagged(_)) => return,
             Err(RecvError::Closed) => std::future::pending().await,
         }
-    }
-}
-
-fn busy(session: &SessionId, waiting: Option<usize>) -> StoreError {
-    StoreError::Busy {
-        id: session.clone(),
-        waiting,
     }
 }
 

@@ -1,52 +1,51 @@
-//! Where a PostgreSQL server is and how it is spoken to, from the address that a person wrote.
+//! The address of a PostgreSQL server.
 //!
-//! The address holds a password as a rule. It is in no error, and what is shown of it elsewhere has none.
+//! It usually has a password, which is in no error and is never shown.
 
-use super::password::Surroundings;
+use super::password::Environment;
 use super::tls::{Tls, Trust};
 use lango_core::StoreError;
+use percent_encoding::percent_decode_str;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-/// How long a connection may take to be made.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long the other side may leave what was sent unacknowledged before the connection is given up.
-const SILENCE: Duration = Duration::from_secs(15);
+/// How long the server may leave sent data unacknowledged before the connection is closed.
+const USER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// A server, a database on it, and how to get there.
+/// The parameters of an address besides `sslmode` and `sslrootcert`.
+const PARAMETERS: &str = "application_name, channel_binding, connect_timeout, dbname, host, hostaddr, keepalives, \
+    keepalives_idle, keepalives_interval, keepalives_retries, load_balance_hosts, options, password, port, sslnegotiation, \
+    target_session_attrs, tcp_user_timeout, user";
+
+/// A server, a database on it, and how to connect.
 #[derive(Clone)]
 pub(crate) struct Address {
-    /// What a connection is made with.
     pub config: Config,
-    /// How a connection is encrypted.
     pub tls: Tls,
-    /// What errors call it.
+    /// The name of the database in errors.
     pub place: String,
-    /// The address as it was written, without a password.
+    /// The address without its password.
     pub shown: String,
-    /// What to tell somebody who is not let in, if anything.
+    /// Why no password was found.
     pub hint: Option<String>,
 }
 
-/// An address as it can be shown: with its user, without its password.
+/// Returns an address with its user and without its password.
 pub fn without_password(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else {
         return "postgres://".to_owned();
     };
-    // The last one: a password that was not spelled as it should be may have others.
+    // The last `@`: a password that was not encoded may have others.
     let (user, rest) = match rest.rsplit_once('@') {
         Some((user, rest)) => (user.split(':').next(), rest),
         None => (None, rest),
     };
-    let (place, query) = match rest.split_once('?') {
-        Some((place, query)) => (place, Some(query)),
-        None => (rest, None),
-    };
-    let pairs = query.into_iter().flat_map(|query| query.split('&'));
-    let pairs = pairs.filter(|pair| !pair.contains("password="));
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let pairs = query.split('&').filter(|pair| !pair.contains("password="));
     let query = pairs.collect::<Vec<_>>().join("&");
     let user = user.map(|user| format!("{user}@")).unwrap_or_default();
     let mark = if query.is_empty() { "" } else { "?" };
@@ -54,59 +53,49 @@ pub fn without_password(address: &str) -> String {
 }
 
 impl Address {
-    /// Reads an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`.
+    /// Parses an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`.
     pub(crate) fn parse(address: &str) -> Result<Self, StoreError> {
-        Self::parse_in(address, &Surroundings::of_process())
+        let parsed = Self::parse_in(address, &Environment::of_process());
+        parsed.map_err(|detail| StoreError::Unreadable {
+            place: "postgres://…".to_owned(),
+            detail,
+        })
     }
 
-    fn parse_in(address: &str, surroundings: &Surroundings) -> Result<Self, StoreError> {
-        let shown = "postgres://…";
-        let refused = |detail: String| StoreError::Unreadable {
-            place: shown.to_owned(),
-            detail,
-        };
-        let is_address = ["postgres://", "postgresql://"]
-            .iter()
-            .any(|scheme| address.starts_with(scheme));
-        if !is_address {
-            return Err(refused("an address begins with `postgres://`".to_owned()));
+    fn parse_in(address: &str, environment: &Environment) -> Result<Self, String> {
+        if !address.starts_with("postgres://") && !address.starts_with("postgresql://") {
+            return Err("an address begins with `postgres://`".to_owned());
         }
-        let (bare, security) = Security::take_from(address).map_err(refused)?;
         let misread = || {
-            refused(
-                "write it as postgres://user:password@host:5432/database?sslmode=verify-full; \
-                 characters with a meaning in addresses are written as %40 and so on"
-                    .to_owned(),
-            )
+            "write it as postgres://user:password@host:5432/database?sslmode=verify-full; \
+             characters with a meaning in addresses are written as %40 and so on"
+                .to_owned()
         };
-        // What the parser says may quote a part of the password.
+        let (bare, mode, trust) = take_security(address)?;
+        // The parser's error may quote a part of the password.
         let mut config: Config = bare.parse().map_err(|_| match wrong_parameter(&bare) {
-            Some(name) => refused(format!(
-                "the parameter `{name}` has a value that it cannot have"
-            )),
+            Some(name) => format!("the parameter `{name}` has an invalid value"),
             None => misread(),
         })?;
-        let hint = surroundings.complete(&mut config);
+        let hint = environment.complete(&mut config);
         let place = place_of(&config);
         if place.contains('@') {
-            // The password had one too, and what is behind it was taken for the host.
+            // The password has an `@` too, and the text behind it was parsed as the host.
             return Err(misread());
         }
-        let (mode, trust) = security.resolve().map_err(refused)?;
         config.ssl_mode(mode);
         if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT);
+            config.connect_timeout(CONNECT_TIMEOUT);
         }
         if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(SILENCE);
+            config.tcp_user_timeout(USER_TIMEOUT);
         }
         if config.get_application_name().is_none() {
             config.application_name("lango");
         }
-        let tls = Tls::new(trust).map_err(refused)?;
         Ok(Self {
             config,
-            tls,
+            tls: Tls::new(trust)?,
             place,
             shown: without_password(address),
             hint,
@@ -114,150 +103,79 @@ impl Address {
     }
 }
 
-/// What an address says about encryption, in the words that PostgreSQL's own programs use.
-#[derive(Default)]
-struct Security {
-    mode: Option<String>,
-    root: Option<String>,
-}
-
-impl Security {
-    /// Takes `sslmode` and `sslrootcert` out of an address: the driver does not know all of their values.
-    fn take_from(address: &str) -> Result<(String, Self), String> {
-        let mut security = Self::default();
-        let begin = address.find('@').unwrap_or(0);
-        let Some(mark) = address[begin..].find('?') else {
-            return Ok((address.to_owned(), security));
-        };
-        let (path, query) = (&address[..begin + mark], &address[begin + mark + 1..]);
-        // Where there is another one, this may be a part of the password.
-        let is_certain = !query.contains('@');
-        let mut rest = Vec::new();
-        for pair in query.split('&') {
-            match pair.split_once('=') {
-                Some(("sslmode", mode)) => security.mode = Some(mode.to_owned()),
-                Some(("sslrootcert", path)) => security.root = Some(decoded(path)?),
-                _ => {
-                    let name = pair.split('=').next().unwrap_or_default();
-                    if is_certain && !PARAMETERS.contains(&name) {
-                        return Err(unknown_parameter(name));
-                    }
-                    rest.push(pair);
-                }
+/// Removes `sslmode` and `sslrootcert` from an address, since the driver does not know all of their values, and checks the names of
+/// the other parameters.
+fn take_security(address: &str) -> Result<(String, SslMode, Trust), String> {
+    let begin = address.find('@').unwrap_or(0);
+    let mark = address[begin..].find('?').map(|mark| begin + mark);
+    let (path, query) = match mark {
+        Some(mark) => (&address[..mark], &address[mark + 1..]),
+        None => (address, ""),
+    };
+    // If there is another `@`, this may be a part of the password.
+    let is_certain = !query.contains('@');
+    let (mut mode, mut root) = ("prefer", None);
+    let mut others = Vec::new();
+    for pair in query.split('&').filter(|_| mark.is_some()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        match name {
+            "sslmode" => mode = value,
+            "sslrootcert" => root = Some(percent_decode_str(value).decode_utf8_lossy()),
+            _ if is_certain && !PARAMETERS.split(", ").any(|known| known == name) => {
+                return Err(unknown_parameter(name));
             }
+            _ => others.push(pair),
         }
-        let bare = match rest.is_empty() {
-            true => path.to_owned(),
-            false => format!("{path}?{}", rest.join("&")),
-        };
-        Ok((bare, security))
     }
-
-    fn resolve(self) -> Result<(SslMode, Trust), String> {
-        let roots = match self.root.as_deref() {
-            None | Some("system") => None,
-            Some(path) => Some(PathBuf::from(path)),
-        };
-        let is_named = self.root.is_some();
-        Ok(match self.mode.as_deref().unwrap_or("prefer") {
-            "disable" => (SslMode::Disable, Trust::Anybody),
-            "prefer" => (SslMode::Prefer, Trust::Anybody),
-            // As PostgreSQL's own programs do: roots that are named are not named for nothing.
-            "require" if is_named => (SslMode::Require, Trust::AnyName(roots)),
-            "require" => (SslMode::Require, Trust::Anybody),
-            "verify-ca" => (SslMode::Require, Trust::AnyName(roots)),
-            "verify-full" => (SslMode::Require, Trust::ThisName(roots)),
-            _ => {
-                return Err(
-                    "the parameter `sslmode` must be one of disable, prefer, require, verify-ca, verify-full"
-                        .to_owned(),
-                );
-            }
-        })
-    }
+    let file = match root.as_deref() {
+        None | Some("system") => None,
+        Some(path) => Some(PathBuf::from(path)),
+    };
+    let (mode, trust) = match mode {
+        "disable" => (SslMode::Disable, Trust::Unverified),
+        "prefer" => (SslMode::Prefer, Trust::Unverified),
+        // With roots it verifies the chain, as PostgreSQL's own programs do.
+        "require" if root.is_none() => (SslMode::Require, Trust::Unverified),
+        "require" | "verify-ca" => (SslMode::Require, Trust::Chain(file)),
+        "verify-full" => (SslMode::Require, Trust::Host(file)),
+        _ => {
+            let modes = "disable, prefer, require, verify-ca, verify-full";
+            return Err(format!("the parameter `sslmode` must be one of {modes}"));
+        }
+    };
+    let mark = if others.is_empty() { "" } else { "?" };
+    Ok((format!("{path}{mark}{}", others.join("&")), mode, trust))
 }
-
-/// What can stand after the `?` of an address beside what says how it is encrypted.
-const PARAMETERS: [&str; 18] = [
-    "application_name",
-    "channel_binding",
-    "connect_timeout",
-    "dbname",
-    "host",
-    "hostaddr",
-    "keepalives",
-    "keepalives_idle",
-    "keepalives_interval",
-    "keepalives_retries",
-    "load_balance_hosts",
-    "options",
-    "password",
-    "port",
-    "sslnegotiation",
-    "target_session_attrs",
-    "tcp_user_timeout",
-    "user",
-];
 
 fn unknown_parameter(name: &str) -> String {
     let is_plain = name.len() <= 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let what = match is_plain && !name.is_empty() {
+    let problem = match is_plain && !name.is_empty() {
         true => format!("there is no parameter `{name}`"),
-        false => "a parameter has no name that is known".to_owned(),
+        false => "a parameter is unknown".to_owned(),
     };
-    format!(
-        "{what}; those that there are: sslmode, sslrootcert, {}",
-        PARAMETERS.join(", ")
-    )
+    format!("{problem}; the parameters are: sslmode, sslrootcert, {PARAMETERS}")
 }
 
-/// The parameter whose value makes an address unreadable, if it is one that does.
+/// Returns the parameter whose value makes an address invalid.
 fn wrong_parameter(address: &str) -> Option<&'static str> {
     let (_, query) = address.rsplit_once('?')?;
     let is_wrong = |pair: &&str| format!("postgres://h/d?{pair}").parse::<Config>().is_err();
     let name = query.split('&').find(is_wrong)?.split('=').next()?;
-    PARAMETERS.into_iter().find(|known| *known == name)
-}
-
-/// A value of an address in plain text.
-fn decoded(value: &str) -> Result<String, String> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let code = after
-            .get(..2)
-            .and_then(|code| std::str::from_utf8(code).ok());
-        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        match (byte, code) {
-            (b'%', Some(decoded)) => {
-                bytes.push(decoded);
-                rest = &after[2..];
-            }
-            _ => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).map_err(|_| "`sslrootcert` is not the name of a file".to_owned())
+    PARAMETERS.split(", ").find(|known| *known == name)
 }
 
 fn place_of(config: &Config) -> String {
+    let ports = config.get_ports();
     let hosts = config.get_hosts().iter().enumerate().map(|(index, host)| {
-        let ports = config.get_ports();
         let port = ports.get(index).or(ports.first()).unwrap_or(&5432);
         match host {
             Host::Tcp(name) => format!("{name}:{port}"),
             Host::Unix(folder) => format!("{}:{port}", folder.display()),
         }
     });
-    let hosts: Vec<String> = hosts.collect();
+    let hosts = hosts.collect::<Vec<_>>().join(",");
     let database = config.get_dbname().or(config.get_user());
-    format!(
-        "postgres://{}/{}",
-        hosts.join(","),
-        database.unwrap_or_default()
-    )
+    format!("postgres://{hosts}/{}", database.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -266,11 +184,11 @@ mod tests {
 
     fn refusal(address: &str) -> String {
         let refused = Address::parse(address);
-        refused.err().expect("it cannot be understood").to_string()
+        refused.err().expect("it is invalid").to_string()
     }
 
     #[test]
-    fn a_place_has_neither_user_nor_password() {
+    fn the_place_has_neither_user_nor_password() {
         let address = "postgres://ann:s3cret@db.example:6000/lango?sslmode=disable";
         let address = Address::parse(address).unwrap();
         assert_eq!(address.place, "postgres://db.example:6000/lango");
@@ -281,76 +199,65 @@ mod tests {
     }
 
     #[test]
-    fn no_part_of_a_password_is_in_an_error() {
-        for address in [
-            "postgres://ann:p@s3cret@host/db",
-            "postgres://ann:p@a/s3cret@host/db",
-            "postgres://ann:s3cret@host:port/db",
-            "postgres://ann:s3cret@host/db?sslmode=s3cret",
-            "mysql://ann:s3cret@host/db",
-            "postgres://ann:s3cret@host/db?unknown=s3cret",
-        ] {
-            let refusal = refusal(address);
-            assert!(!refusal.contains("s3c"), "{refusal}");
-        }
-    }
-
-    #[test]
     fn an_address_is_shown_with_its_user_and_without_its_password() {
         for (address, shown) in [
+            ("ann:s3cret@db:6000/lango", "ann@db:6000/lango"),
+            ("ann:s3c?r/e@t@db/lango", "ann@db/lango"),
+            ("ann@db/x?password=s3cret", "ann@db/x"),
             (
-                "postgres://ann:s3cret@db:6000/lango",
-                "postgres://ann@db:6000/lango",
-            ),
-            (
-                "postgres://ann:s3c?r/e@t@db/lango",
-                "postgres://ann@db/lango",
-            ),
-            ("postgres://ann@db/x?password=s3cret", "postgres://ann@db/x"),
-            (
-                "postgres://db/x?password=s3cret&sslmode=require",
-                "postgres://db/x?sslmode=require",
+                "db/x?password=s3cret&sslmode=require",
+                "db/x?sslmode=require",
             ),
         ] {
-            assert_eq!(without_password(address), shown);
+            let [address, shown] = [address, shown].map(|rest| format!("postgres://{rest}"));
+            assert_eq!(without_password(&address), shown);
         }
     }
 
     #[test]
-    fn a_parameter_that_is_wrong_is_named() {
-        let said = refusal("postgres://ann:s3cret@h/d?foo=bar");
-        assert!(
-            said.contains("`foo`") && said.contains("connect_timeout"),
-            "{said}"
-        );
-        let said = refusal("postgres://ann:s3cret@h/d?sslmode=require&connect_timeout=soon");
-        assert!(said.contains("`connect_timeout`"), "{said}");
-        let said = refusal("postgres://ann:s3cret@h/d?sslmode=maybe");
-        assert!(
-            said.contains("`sslmode`") && said.contains("verify-full"),
-            "{said}"
-        );
-        let said = refusal("postgres://ann:p@a?s3cret=1@h/d");
-        assert!(!said.contains("s3cret"), "{said}");
+    fn an_error_names_the_wrong_parameter_and_has_no_part_of_a_password() {
+        for (address, named) in [
+            ("postgres://ann:p@s3cret@host/db", &[][..]),
+            ("postgres://ann:p@a/s3cret@host/db", &[]),
+            ("postgres://ann:p@a?s3cret=1@h/d", &[]),
+            ("postgres://ann:s3cret@host:port/db", &[]),
+            ("mysql://ann:s3cret@host/db", &[]),
+            (
+                "postgres://ann:s3cret@h/d?foo=s3cret",
+                &["`foo`", "connect_timeout"],
+            ),
+            (
+                "postgres://ann:s3cret@h/d?sslmode=s3cret",
+                &["`sslmode`", "verify-full"],
+            ),
+            (
+                "postgres://ann:s3cret@h/d?sslmode=require&connect_timeout=soon",
+                &["`connect_timeout`"],
+            ),
+        ] {
+            let error = refusal(address);
+            assert!(!error.contains("s3c"), "{error}");
+            assert!(named.iter().all(|name| error.contains(name)), "{error}");
+        }
     }
 
     #[test]
-    fn whoever_is_not_named_is_the_user_of_the_surroundings() {
-        let surroundings = Surroundings {
+    fn user_and_password_come_from_the_environment_if_the_address_has_none() {
+        let environment = Environment {
             user: Some("ann".to_owned()),
             password: Some("s3cret".to_owned()),
             file: None,
         };
-        let address = Address::parse_in("postgres://h/d", &surroundings).unwrap();
+        let address = Address::parse_in("postgres://h/d", &environment).unwrap();
         assert_eq!(address.config.get_user(), Some("ann"));
         assert_eq!(address.config.get_password(), Some(&b"s3cret"[..]));
-        let address = Address::parse_in("postgres://bob:own@h/d", &surroundings).unwrap();
+        let address = Address::parse_in("postgres://bob:own@h/d", &environment).unwrap();
         assert_eq!(address.config.get_user(), Some("bob"));
         assert_eq!(address.config.get_password(), Some(&b"own"[..]));
     }
 
     #[test]
-    fn the_mode_says_what_is_checked() {
+    fn the_mode_says_what_is_verified() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let missing = "postgres://h/d?sslmode=verify-full&sslrootcert=/no/such%20file";
         assert!(refusal(missing).contains("/no/such file"));

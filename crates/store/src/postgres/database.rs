@@ -1,88 +1,68 @@
-//! A database on a PostgreSQL server: some connections to it, opened when they are first needed, and the patience to ride
-//! out their loss.
+//! A database on a PostgreSQL server: a pool of connections, opened when they are first needed.
 //!
-//! Whatever is asked is asked again when the connection breaks or the server restarts, for a bounded time. Whoever asks for
-//! a change learns whether an earlier try may have been carried out, and sees to it that nothing happens twice.
+//! Work is run again when the connection breaks or the server restarts, for a bounded time. Work that writes learns whether an
+//! earlier attempt may have been committed, and makes sure that nothing happens twice.
 
-use super::PostgresOptions;
 use super::address::Address;
 use super::failure::Failure;
-use super::migrations;
-use super::pgvector;
 use super::statements::start::set_up;
-use crate::engine::{Mode, Tx, Work};
+use super::{PostgresOptions, migrations, pgvector};
+use crate::engine::{Input, Mode, Output, Tx, Work};
 use crate::tables::{OpenMode, checkpoint};
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
-    Transaction,
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
+    RecyclingMethod, Runtime,
 };
-use lango_core::{BoxFuture, StoreError};
-use std::sync::Arc;
+use lango_core::StoreError;
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tokio_postgres::IsolationLevel;
 use tokio_postgres::types::ToSql;
 
-/// How long one try may take.
-const TRY: Duration = Duration::from_secs(30);
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(30);
 
-/// How long the first connection is tried for: a wrong address should not keep anybody waiting.
-const FIRST: Duration = Duration::from_secs(3);
+/// How long to try the first connection: a wrong address should fail soon.
+const FIRST_CONNECTION: Duration = Duration::from_secs(3);
 
-/// The pauses between two tries.
+/// The first and the longest pause between two attempts.
 const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(500)];
 
 /// The values of a statement.
 pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-/// The database, whether it is open yet or not.
 pub(super) struct Database {
-    address: Address,
+    pub(super) address: Address,
     pool: Pool,
     is_open: OnceCell<()>,
-    /// For how long what fails is tried again.
-    patience: Duration,
-    open_mode: OpenMode,
+    options: PostgresOptions,
     /// Beyond how many vectors an index for them is of use.
     pub(super) min_indexed_vectors: u64,
 }
 
-/// What a transaction is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    /// Several statements that see one moment.
-    Look,
-    /// A change.
-    Change,
-    /// A change that does no harm when it is made twice.
-    RepeatableChange,
-}
-
 impl Database {
-    /// The database at an address.
     pub(super) fn at(address: Address, options: PostgresOptions) -> Result<Self, StoreError> {
-        let patience = options.lease;
         let method = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = Manager::from_config(address.config.clone(), address.tls.clone(), method);
-        let begin = set_up(patience);
-        let set_up = Hook::async_fn(move |client: &mut deadpool_postgres::ClientWrapper, _| {
-            let begin = begin.clone();
+        let statements = set_up(options.lease);
+        let set_up = Hook::async_fn(move |client: &mut ClientWrapper, _| {
+            let statements = statements.clone();
             Box::pin(async move {
-                let done = client.batch_execute(&begin).await;
+                let done = client.batch_execute(&statements).await;
                 done.map_err(HookError::Backend)
             })
         });
         let pool = Pool::builder(manager)
             .max_size(options.connections.max(1))
-            // The one that was used last knows the statements best.
+            // The connection that was used last has the most statements in its cache.
             .queue_mode(QueueMode::Lifo)
             .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(patience))
-            .create_timeout(Some(patience))
-            .recycle_timeout(Some(patience))
+            .wait_timeout(Some(options.lease))
+            .create_timeout(Some(options.lease))
+            .recycle_timeout(Some(options.lease))
             .post_create(set_up)
             .build()
             .map_err(|error| StoreError::Failed {
@@ -92,56 +72,41 @@ impl Database {
             address,
             pool,
             is_open: OnceCell::new(),
-            patience,
-            open_mode: options.open_mode,
+            options,
             min_indexed_vectors: options.min_indexed_vectors,
         })
     }
 
-    /// What errors call it.
-    pub(super) fn place(&self) -> &str {
-        &self.address.place
-    }
-
-    /// The address without a password.
-    pub(super) fn shown(&self) -> &str {
-        &self.address.shown
-    }
-
-    /// Connects and brings the schema up to date, unless that has happened.
+    /// Connects and migrates the schema, unless that has happened.
     pub(super) async fn open(&self) -> Result<(), StoreError> {
         let opened = self.is_open.get_or_try_init(|| async {
-            let mut tries = Tries::within(FIRST);
+            let mut retry = Retry::within(FIRST_CONNECTION);
             loop {
-                let opened = async {
-                    let mut client = self.pool.get().await?;
-                    migrations::migrate(&mut client, self.place()).await?;
-                    if self.open_mode == OpenMode::Normal {
-                        self.must_be_whole(&client).await?;
-                    }
-                    pgvector::prepare(&mut client, self.min_indexed_vectors).await
-                };
-                match opened.await {
+                match self.try_open().await {
                     Ok(()) => return Ok(()),
-                    Err(failure) => tries.after(failure).await?,
+                    Err(failure) => retry.after(failure).await?,
                 }
             }
         });
-        let opened = opened
-            .await
-            .map_err(|failure: Failure| self.with_hint(failure.about(self.place())));
-        opened.copied()
-    }
-
-    /// Refuses the target of an unfinished transfer.
-    async fn must_be_whole(&self, client: &Object) -> Result<(), Failure> {
-        match checkpoint(&mut Tx::client(client, false)).await? {
-            Some(found) => Err(found.refusal(self.place().to_owned(), self.shown()).into()),
-            None => Ok(()),
+        match opened.await {
+            Ok(()) => Ok(()),
+            Err(failure) => Err(self.with_hint(self.error(failure))),
         }
     }
 
-    /// Whoever is not let in for want of a password is told why none was found.
+    async fn try_open(&self) -> Result<(), Failure> {
+        let mut client = self.pool.get().await?;
+        let Address { place, shown, .. } = &self.address;
+        migrations::migrate(&mut client, place).await?;
+        if self.options.open_mode == OpenMode::Normal
+            && let Some(transfer) = checkpoint(&mut Tx::client(&client, false)).await?
+        {
+            return Err(transfer.refusal(place.clone(), shown).into());
+        }
+        pgvector::prepare(&mut client, self.min_indexed_vectors).await
+    }
+
+    /// Adds why no password was found to an error about a password.
     fn with_hint(&self, error: StoreError) -> StoreError {
         match (error, &self.address.hint) {
             (StoreError::Unreadable { place, detail }, Some(hint))
@@ -154,193 +119,132 @@ impl Database {
         }
     }
 
-    /// A connection for what takes longer than a try may.
+    /// Returns a connection for work that takes longer than an attempt may.
     pub(super) async fn connection(&self) -> Result<Object, Failure> {
         Ok(self.pool.get().await?)
     }
 
-    /// Runs work on a connection, again if it has to be.
-    pub(super) async fn run<A, T>(
+    /// Runs work, again if it fails in a way that may pass.
+    pub(super) async fn run<A: Input, T: Output>(
         &self,
         mode: Mode,
         given: A,
         work: Work<A, T>,
-    ) -> Result<T, StoreError>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
-        let given = &Arc::new(given);
-        let purpose = match mode {
-            Mode::Read | Mode::WriteOne | Mode::Log(_) => {
-                let most = match mode {
-                    // Time is left for another try while a lease lasts.
-                    Mode::Log(_) => (self.patience / 3).max(Duration::from_secs(1)),
-                    _ => TRY,
-                };
-                let each = self.each(most, move |client, is_repeated| {
-                    let given = Arc::clone(given);
-                    Box::pin(
-                        async move { work(&mut Tx::client(client, is_repeated), &given).await },
-                    )
-                });
-                return each.await;
-            }
-            Mode::Snapshot => Purpose::Look,
-            Mode::Write => Purpose::Change,
-            Mode::WriteTwice => Purpose::RepeatableChange,
-        };
-        let transaction = self.transaction(purpose, move |transaction| {
-            let given = Arc::clone(given);
-            Box::pin(async move { work(&mut Tx::transaction(transaction), &given).await })
-        });
-        transaction.await
-    }
-
-    /// Runs statements that each stand alone. All of it is done again when one fails in a way that may pass; the work is
-    /// given a connection, and whether an earlier try may have been carried out. A try takes `most` at most.
-    async fn each<T, W>(&self, most: Duration, work: W) -> Result<T, StoreError>
-    where
-        T: Send,
-        W: for<'t> Fn(&'t Object, bool) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
-    {
+    ) -> Result<T, StoreError> {
         self.open().await?;
-        let mut tries = Tries::within(self.patience);
+        let mut retry = Retry::within(self.options.lease);
         loop {
-            match self.try_each(most, &work, tries.is_uncertain).await {
+            let attempt = self.attempt(mode, &given, work, retry.is_uncertain);
+            match attempt.await {
                 Ok(result) => return Ok(result),
-                Err(failure) => tries
-                    .after(failure)
-                    .await
-                    .map_err(|failure| self.error(failure))?,
+                Err(failure) => {
+                    let next = retry.after(failure).await;
+                    next.map_err(|failure| self.error(failure))?;
+                }
             }
         }
     }
 
-    async fn try_each<T, W>(
+    async fn attempt<A: Input, T: Output>(
         &self,
-        most: Duration,
-        work: &W,
+        mode: Mode,
+        given: &A,
+        work: Work<A, T>,
         is_repeated: bool,
-    ) -> Result<T, Failure>
-    where
-        T: Send,
-        W: for<'t> Fn(&'t Object, bool) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
-    {
-        let client = self.pool.get().await?;
-        let done = timeout(most, work(&client, is_repeated)).await;
-        done.unwrap_or_else(|_| {
-            self.discard(client);
-            Err(Failure::Silent)
-        })
-    }
-
-    /// Runs several statements in one transaction. What fails before the end of it is tried again from its beginning; when
-    /// the answer to its end is lost, nobody can know, and that is the error.
-    async fn transaction<T, W>(&self, purpose: Purpose, work: W) -> Result<T, StoreError>
-    where
-        T: Send,
-        W: for<'t, 'c> Fn(&'t Transaction<'c>) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
-    {
-        self.open().await?;
-        let mut tries = Tries::within(self.patience);
-        loop {
-            match self.try_transaction(purpose, &work).await {
-                Ok(result) => return Ok(result),
-                Err(failure) => tries
-                    .after(failure)
-                    .await
-                    .map_err(|failure| self.error(failure))?,
-            }
-        }
-    }
-
-    async fn try_transaction<T, W>(&self, purpose: Purpose, work: &W) -> Result<T, Failure>
-    where
-        T: Send,
-        W: for<'t, 'c> Fn(&'t Transaction<'c>) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
-    {
+    ) -> Result<T, Failure> {
         let mut client = self.pool.get().await?;
-        let done = run(&mut client, purpose, work).await;
-        if matches!(done, Err(Failure::Silent) | Ok((_, Err(Failure::Silent)))) {
+        let limit = match mode {
+            // This leaves time for another attempt while a lease lasts.
+            Mode::Log(_) => (self.options.lease / 3).max(Duration::from_secs(1)),
+            _ => ATTEMPT,
+        };
+        let mut is_committing = false;
+        let result = match mode {
+            Mode::Read | Mode::WriteOne | Mode::Log(_) => {
+                in_time(limit, work(&mut Tx::client(&client, is_repeated), given)).await
+            }
+            Mode::Snapshot | Mode::Write | Mode::WriteTwice => {
+                transaction(&mut client, mode, given, work, &mut is_committing).await
+            }
+        };
+        if let Err(Failure::Timeout) = result {
             self.discard(client);
         }
-        match done? {
-            (result, Ok(())) => Ok(result),
-            (_, Err(failure)) if purpose == Purpose::Change && failure.is_uncertain() => {
-                Err(Failure::Said(StoreError::Unreachable {
-                    place: self.place().to_owned(),
+        match result {
+            // The transaction may have been committed.
+            Err(failure) if mode == Mode::Write && is_committing && failure.is_uncertain() => {
+                Err(Failure::Store(StoreError::Unreachable {
+                    place: self.address.place.clone(),
                     detail: "it broke off while a change was made, which may be there or not"
                         .to_owned(),
                 }))
             }
-            (_, Err(failure)) => Err(failure),
+            result => result,
         }
     }
 
-    /// Parts with a connection that gave no answer: whatever it is still at, it is no use to anybody else. And with those
-    /// that are not in use: where the way to the server was lost without a word, each would cost another try.
-    fn discard(&self, silent: Object) {
-        drop(Object::take(silent));
+    /// Closes a connection that did not answer, since the server may still be busy with its work, and all idle ones: if the
+    /// network is down, each of them would cost another attempt.
+    fn discard(&self, connection: Object) {
+        drop(Object::take(connection));
         self.pool.retain(|_, _| false);
     }
 
-    /// A failure as callers know it.
     pub(super) fn error(&self, failure: Failure) -> StoreError {
-        failure.about(self.place())
+        failure.about(&self.address.place)
     }
 }
 
-/// Runs the work of a transaction, and tells apart what failed before its end, and undid all of it, from what failed at its
-/// end.
-async fn run<T, W>(
+/// Runs work in a transaction. A failure before `is_committing` is set rolled it back.
+async fn transaction<A: Input, T: Output>(
     client: &mut Object,
-    purpose: Purpose,
-    work: &W,
-) -> Result<(T, Result<(), Failure>), Failure>
-where
-    T: Send,
-    W: for<'t, 'c> Fn(&'t Transaction<'c>) -> BoxFuture<'t, Result<T, Failure>> + Send + Sync,
-{
-    let begun = timeout(TRY, async {
-        let builder = client.build_transaction();
-        let builder = match purpose {
-            Purpose::Look => builder
+    mode: Mode,
+    given: &A,
+    work: Work<A, T>,
+    is_committing: &mut bool,
+) -> Result<T, Failure> {
+    let started = in_time(ATTEMPT, async {
+        let mut builder = client.build_transaction();
+        if mode == Mode::Snapshot {
+            builder = builder
                 .read_only(true)
-                .isolation_level(IsolationLevel::RepeatableRead),
-            Purpose::Change | Purpose::RepeatableChange => builder,
-        };
+                .isolation_level(IsolationLevel::RepeatableRead);
+        }
         let transaction = builder.start().await?;
-        let result = work(&transaction).await?;
+        let result = work(&mut Tx::transaction(&transaction), given).await?;
         Ok((transaction, result))
     });
-    let (transaction, result) = begun.await.unwrap_or(Err(Failure::Silent))?;
-    let ended = match timeout(TRY, transaction.commit()).await {
-        Ok(ended) => ended.map_err(Failure::from),
-        Err(_) => Err(Failure::Silent),
-    };
-    Ok((result, ended))
+    let (transaction, result) = started.await?;
+    *is_committing = true;
+    in_time(ATTEMPT, async { Ok(transaction.commit().await?) }).await?;
+    Ok(result)
 }
 
-/// Tries of one thing, over a bounded time.
-struct Tries {
+pub(super) async fn in_time<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    timeout(limit, work).await.unwrap_or(Err(Failure::Timeout))
+}
+
+/// Attempts of one piece of work, over a bounded time.
+struct Retry {
     end: Instant,
     pause: Duration,
-    /// Whether one of them may have been carried out although it failed.
+    /// Whether one of them may have been committed although it failed.
     is_uncertain: bool,
 }
 
-impl Tries {
-    /// None so far.
-    fn within(patience: Duration) -> Self {
+impl Retry {
+    fn within(limit: Duration) -> Self {
         Self {
-            end: Instant::now() + patience,
+            end: Instant::now() + limit,
             pause: PAUSES[0],
             is_uncertain: false,
         }
     }
 
-    /// Waits before the next try, or gives the failure back if there is to be none.
+    /// Waits before the next attempt, or returns the failure if there must not be one.
     async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
         self.is_uncertain |= failure.is_uncertain();
         if !failure.may_pass() || Instant::now() + self.pause > self.end {
@@ -355,9 +259,11 @@ impl Tries {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Sql;
     use lango_testkit::postgres;
 
-    /// A commit that the server is still at when patience ends.
+    const INSERT: Sql = Sql::only_postgres("INSERT INTO slow VALUES (1)");
+
     #[tokio::test]
     async fn a_connection_whose_commit_was_not_answered_is_not_used_again() {
         const SLOW_COMMIT: &str = "CREATE TABLE slow (id INT);
@@ -375,12 +281,10 @@ mod tests {
         let client = database.pool.get().await.unwrap();
         client.batch_execute(SLOW_COMMIT).await.unwrap();
         drop(client);
-        let change = database.transaction(Purpose::Change, |transaction| {
+        let change = database.run(Mode::Write, (), |tx, ()| {
             Box::pin(async move {
-                transaction
-                    .execute("INSERT INTO slow VALUES (1)", &[])
-                    .await?;
-                // Nothing is under way but the commit, so that the clock jumps to where patience ends.
+                tx.execute(INSERT, &[]).await?;
+                // Only the commit is under way now, so that the clock jumps to its timeout.
                 tokio::time::pause();
                 Ok(())
             })

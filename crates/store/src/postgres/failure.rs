@@ -1,82 +1,78 @@
-//! From what PostgreSQL and the network say to what a caller can do about it. The one place that reads their codes.
+//! Conversion of the error codes of PostgreSQL and the network to [`StoreError`].
 
 pub(super) use crate::engine::Failure;
 use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use lango_core::StoreError;
-use rustls::CertificateError;
 use std::error::Error as _;
 use std::io;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-/// What to make of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The server, or the way there, is gone for now.
-    Away,
-    /// The server undid it and may do it the next time.
-    Undone,
-    /// We are not let in, or there is no such database.
+    /// The server or the network is down.
+    Unreachable,
+    /// The server rolled it back and may accept it the next time.
+    RolledBack,
+    /// The server rejects the connection, or the database does not exist.
     Refused,
-    /// It may not be written.
     ReadOnly,
-    /// There is no room.
     Full,
-    /// Anything else.
     Other,
 }
 
 impl Failure {
-    /// Whether a later try may succeed.
+    /// Returns whether a later attempt may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
-            Self::Postgres(error) => matches!(kind(error), Kind::Away | Kind::Undone),
-            Self::NoConnection(_) | Self::Silent => true,
-            Self::Said(_) | Self::Column { .. } | Self::Sqlite(_) => false,
+            Self::Postgres(error) => matches!(kind(error), Kind::Unreachable | Kind::RolledBack),
+            Self::NoConnection(_) | Self::Timeout => true,
+            Self::Store(_) | Self::Column { .. } | Self::Sqlite(_) => false,
         }
     }
 
-    /// Whether what was asked for may have been done all the same.
+    /// Returns whether the work may have been committed although it failed.
     pub(super) fn is_uncertain(&self) -> bool {
         match self {
-            Self::Postgres(error) => kind(error) == Kind::Away,
-            Self::Silent => true,
+            Self::Postgres(error) => kind(error) == Kind::Unreachable,
+            Self::Timeout => true,
             _ => false,
         }
     }
 
-    /// Whether somebody else has locked what was asked for.
+    /// Returns whether a row is locked.
     pub(super) fn is_locked(&self) -> bool {
-        let Self::Postgres(error) = self else {
-            return false;
-        };
-        error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+        self.state() == Some(&SqlState::LOCK_NOT_AVAILABLE)
     }
 
-    /// Which rule of the schema was broken, if that is what happened.
-    pub(crate) fn broken_rule(&self) -> Option<&str> {
-        let Self::Postgres(error) = self else {
-            return None;
-        };
-        let error = error.as_db_error()?;
-        (*error.code() == SqlState::UNIQUE_VIOLATION).then(|| error.constraint())?
-    }
-
-    /// Whether something of this name is there already that is not ours.
+    /// Returns whether a table of another program has this name.
     pub(super) fn is_taken(&self) -> bool {
-        let Self::Postgres(error) = self else {
-            return false;
-        };
         let codes = [&SqlState::DUPLICATE_TABLE, &SqlState::DUPLICATE_OBJECT];
-        error.code().is_some_and(|code| codes.contains(&code))
+        self.state().is_some_and(|code| codes.contains(&code))
+    }
+
+    /// Returns the unique constraint that was violated.
+    pub(crate) fn broken_rule(&self) -> Option<&str> {
+        match self {
+            Self::Postgres(error) if self.state() == Some(&SqlState::UNIQUE_VIOLATION) => {
+                error.as_db_error()?.constraint()
+            }
+            _ => None,
+        }
+    }
+
+    fn state(&self) -> Option<&SqlState> {
+        match self {
+            Self::Postgres(error) => error.code(),
+            _ => None,
+        }
     }
 }
 
-/// PostgreSQL's error in our words.
 pub(crate) fn postgres_error(place: String, error: &Error) -> StoreError {
     let detail = described(error);
     match kind(error) {
-        Kind::Away | Kind::Undone => StoreError::Unreachable { place, detail },
+        Kind::Unreachable | Kind::RolledBack => StoreError::Unreachable { place, detail },
         Kind::Refused => StoreError::Unreadable { place, detail },
         Kind::ReadOnly => StoreError::ReadOnly { place, detail },
         Kind::Full => StoreError::Full { place },
@@ -89,7 +85,7 @@ impl From<PoolError> for Failure {
         match error {
             PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
                 match kind(&error) {
-                    Kind::Away | Kind::Undone => Self::NoConnection(described(&error)),
+                    Kind::Unreachable | Kind::RolledBack => Self::NoConnection(described(&error)),
                     _ => Self::Postgres(error),
                 }
             }
@@ -112,61 +108,54 @@ fn kind(error: &Error) -> Kind {
         "28000" | "28P01" | "3D000" => Kind::Refused,
         "42501" | "25006" => Kind::ReadOnly,
         "53100" => Kind::Full,
-        // Too many connections, shutting down or starting up, or we were silent in a transaction for too long.
-        "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Kind::Away,
-        "40001" | "40P01" | "55P03" | "57014" => Kind::Undone,
-        code if code.starts_with("08") => Kind::Away,
+        // Too many connections, a server that starts or stops, or a transaction that was idle for too long.
+        "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Kind::Unreachable,
+        "40001" | "40P01" | "55P03" | "57014" => Kind::RolledBack,
+        code if code.starts_with("08") => Kind::Unreachable,
         _ => Kind::Other,
     }
 }
 
-/// The driver does not tell its kinds apart in any other way than by their causes and their words.
+/// Classifies errors that the driver tells apart only by their causes and texts.
 fn kind_without_code(error: &Error) -> Kind {
-    let said = error.to_string();
-    let cause = error.source().and_then(|cause| cause.downcast_ref());
-    let is_about_trust = |cause: &io::Error| {
+    let text = error.to_string();
+    let cause: Option<&io::Error> = error.source().and_then(|cause| cause.downcast_ref());
+    let is_tls = |cause: &io::Error| {
         let inner = cause.get_ref();
         inner.is_some_and(|inner| inner.is::<rustls::Error>())
     };
+    let is_refused = || {
+        let words = ["TLS", "authentication", "configuration"];
+        words.iter().any(|word| text.contains(word))
+    };
     match cause {
-        Some(cause) if !is_about_trust(cause) => Kind::Away,
-        None if error.is_closed() || said.contains("timeout waiting") => Kind::Away,
-        _ if ["TLS", "authentication", "configuration"]
-            .iter()
-            .any(|word| said.contains(word)) =>
-        {
-            Kind::Refused
-        }
+        Some(cause) if !is_tls(cause) => Kind::Unreachable,
+        None if error.is_closed() || text.contains("timeout waiting") => Kind::Unreachable,
+        _ if is_refused() => Kind::Refused,
         _ => Kind::Other,
     }
 }
 
-/// What is wrong with the server's certificate, if that is what stands behind an error of the way there.
-fn refused_certificate(error: &io::Error) -> Option<&CertificateError> {
-    match error.get_ref()?.downcast_ref()? {
-        rustls::Error::InvalidCertificate(error) => Some(error),
-        _ => None,
-    }
-}
-
-/// What was said, down to its cause. PostgreSQL's details quote rows, so its message has to do.
+/// Describes an error and its causes. PostgreSQL's details quote rows, so only its message is used.
 fn described(error: &Error) -> String {
-    if let Some(said) = error.as_db_error() {
-        if *said.code() == SqlState::PROGRAM_LIMIT_EXCEEDED {
+    if let Some(error) = error.as_db_error() {
+        if *error.code() == SqlState::PROGRAM_LIMIT_EXCEEDED {
             return "a name in it is longer than PostgreSQL can look up (54000)".to_owned();
         }
-        return format!("{} ({})", said.message(), said.code().code());
+        return format!("{} ({})", error.message(), error.code().code());
     }
-    let mut words = error.to_string();
+    let mut text = error.to_string();
     let mut cause = error.source();
-    while let Some(deeper) = cause {
-        let refused = deeper.downcast_ref().and_then(refused_certificate);
-        if let Some(refused) = refused {
-            return super::tls::words(refused);
+    while let Some(error) = cause {
+        let inner = error.downcast_ref().and_then(io::Error::get_ref);
+        if let Some(rustls::Error::InvalidCertificate(error)) =
+            inner.and_then(|inner| inner.downcast_ref())
+        {
+            return super::tls::describe(error);
         }
-        words.push_str(": ");
-        words.push_str(&deeper.to_string());
-        cause = deeper.source();
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
     }
-    words
+    text
 }

@@ -1,7 +1,7 @@
 //! The leases and tickets of this replica, as far as it knows: the state that turns, appends and the renewer share.
 //!
-//! A lease ends here when its time is over by a clock that goes on while the machine sleeps, counted from before the
-//! database was asked. So it ends here before it ends there, and no other replica can own it while this one believes to.
+//! A lease expires here by a clock that also counts while the machine is suspended, starting before the request was sent to the
+//! database. So it expires here before it expires there, and no other replica can own the session while this one still does.
 
 use crate::queue::QueuePlace;
 use lango_core::{BoxFuture, Change, SessionId, SessionLease};
@@ -11,16 +11,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast, watch};
 
-/// Number of notifications that can wait; beyond that others are notified that anything may have changed.
+/// Number of notifications that can be queued to be sent, or to be received by a listener. Beyond that they are replaced by
+/// [`Change::Anything`].
 const NOTIFICATIONS: usize = 1024;
 
-/// Number of changes that a listener can be behind.
-const BEHIND: usize = 1024;
-
-/// A moment since the machine was started, with the time that it slept.
+/// Time since the machine was started, including the time that it was suspended.
 pub(super) type Moment = Duration;
 
-/// The clock that goes on while the machine sleeps. On other systems, macOS among them, it is the only steady one.
+/// The clock that also counts while the machine is suspended. On other systems, such as macOS, the monotonic clock does.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "openbsd"))]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "openbsd")))]
@@ -37,7 +35,7 @@ pub(super) fn now() -> Moment {
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub session: SessionId,
-    /// The number that only this lease has.
+    /// The fencing token, unique to this lease.
     pub fence: i64,
     end: watch::Sender<End>,
 }
@@ -49,13 +47,12 @@ enum End {
 }
 
 impl Lease {
-    /// Whether this replica still owns the session.
     pub(super) fn is_valid(&self) -> bool {
         matches!(*self.end.borrow(), End::At(end) if now() < end)
     }
 
-    /// Whether it ended because it was not renewed in time, and not because the database said so.
-    pub(super) fn has_run_out(&self) -> bool {
+    /// Returns whether it ended because it was not renewed in time, and not because another replica owns the session.
+    pub(super) fn has_expired(&self) -> bool {
         matches!(*self.end.borrow(), End::At(end) if now() >= end)
     }
 
@@ -65,17 +62,18 @@ impl Lease {
         loop {
             let end = *seen.borrow_and_update();
             let End::At(end) = end else { return };
-            let Some(left) = end.checked_sub(now()).filter(|left| !left.is_zero()) else {
+            let left = end.saturating_sub(now());
+            if left.is_zero() {
                 return;
-            };
-            // However it ends, the next look tells.
+            }
+            // Checked again after a renewal and after the timeout.
             let _ = tokio::time::timeout(left, seen.changed()).await;
         }
     }
 
-    fn renew(&self, until: Moment) {
+    pub(super) fn renew(&self, until: Moment) {
         self.end.send_if_modified(|end| match end {
-            // One that ended stays so, even if the database renewed it in time: its owner may have been notified.
+            // A lease that ended stays ended, even if the database renewed it in time: its owner may have been notified.
             End::At(end) if now() < *end => {
                 *end = until;
                 true
@@ -84,9 +82,9 @@ impl Lease {
         });
     }
 
-    fn lose(&self) {
+    pub(super) fn lose(&self) {
         self.end.send_if_modified(|end| match end {
-            // One that ran out is known to have.
+            // One that expired stays expired.
             End::At(end) if now() >= *end => false,
             _ => {
                 *end = End::Lost;
@@ -96,32 +94,27 @@ impl Lease {
     }
 }
 
-/// A lease until it is dropped, which releases it.
-pub(super) struct LeaseGuard {
+/// A session that this replica owns. Dropping it releases the lease, and then the place in the queue of this replica.
+pub(super) struct OwnedLease {
     pub lease: Arc<Lease>,
     pub leases: Arc<LeaseTable>,
-}
-
-impl Drop for LeaseGuard {
-    fn drop(&mut self) {
-        self.leases.release(&self.lease);
-    }
-}
-
-/// A session that this replica owns.
-pub(super) struct OwnedLease {
-    // First the lease, then the place: the next waiter of this replica finds it released.
-    pub guard: LeaseGuard,
     pub _place: QueuePlace,
 }
 
 impl SessionLease for OwnedLease {
     fn is_valid(&self) -> bool {
-        self.guard.lease.is_valid()
+        self.lease.is_valid()
     }
 
     fn lost(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.guard.lease.ended())
+        Box::pin(self.lease.ended())
+    }
+}
+
+impl Drop for OwnedLease {
+    fn drop(&mut self) {
+        let Lease { session, fence, .. } = &*self.lease;
+        self.leases.release(session, Some(*fence), None);
     }
 }
 
@@ -134,22 +127,22 @@ pub(super) struct Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        self.leases.leave(&self.session, self.number);
+        let is_used = !self.leases.state().tickets.remove(&self.number);
+        if !is_used {
+            self.leases.release(&self.session, None, Some(self.number));
+        }
     }
 }
 
-/// A lease or a ticket that was released here, and not yet in the database as far as is known.
+/// A lease or a ticket that was released here, but not yet in the database as far as is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Release {
     pub session: SessionId,
     pub fence: Option<i64>,
     pub ticket: Option<i64>,
-    /// When it ends by itself.
+    /// When it expires in the database.
     until: Moment,
 }
-
-/// What other replicas are to be notified of: the channel and the subject.
-pub(super) type Notifications = HashSet<(&'static str, String)>;
 
 /// All leases of this replica.
 pub(super) struct LeaseTable {
@@ -158,23 +151,26 @@ pub(super) struct LeaseTable {
     /// Length of a lease.
     pub length: Duration,
     state: Mutex<State>,
-    /// There is something for the renewer to do.
+    /// Wakes the renewer.
     pub wake: Notify,
-    /// Whether the store is dropped.
+    /// Whether the store is being dropped.
     pub closing: watch::Sender<bool>,
-    /// Sessions that were released.
+    /// Sessions that other replicas released.
     pub released: broadcast::Sender<SessionId>,
     /// What other replicas changed.
     pub changed: broadcast::Sender<Change>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+pub(super) struct State {
     owned: HashMap<SessionId, Arc<Lease>>,
-    tickets: HashSet<i64>,
-    releases: Vec<Release>,
-    notifications: Notifications,
-    is_renewal_due: bool,
+    /// The tickets to renew.
+    pub tickets: HashSet<i64>,
+    pub releases: Vec<Release>,
+    /// Channels and subjects of notifications to send.
+    pub notifications: HashSet<(&'static str, String)>,
+    /// Whether to renew before the next interval.
+    pub is_renewal_due: bool,
 }
 
 impl LeaseTable {
@@ -185,118 +181,89 @@ impl LeaseTable {
             state: Mutex::default(),
             wake: Notify::new(),
             closing: watch::Sender::new(false),
-            released: broadcast::channel(BEHIND).0,
-            changed: broadcast::channel(BEHIND).0,
+            released: broadcast::channel(NOTIFICATIONS).0,
+            changed: broadcast::channel(NOTIFICATIONS).0,
         }
     }
 
-    /// The lease of a session, valid or not, that was not released.
+    /// Returns the lease of a session, valid or not, that was not released.
     pub(super) fn of(&self, session: &SessionId) -> Option<Arc<Lease>> {
         self.state().owned.get(session).cloned()
     }
 
-    /// Adds a lease that was asked for at `asked`, to be renewed.
+    /// Adds a lease that was requested at `asked`, to be renewed.
     pub(super) fn add(&self, session: SessionId, fence: i64, asked: Moment) -> Arc<Lease> {
         let lease = Arc::new(Lease {
             session: session.clone(),
             fence,
             end: watch::Sender::new(End::At(asked + self.length)),
         });
-        let mut state = self.state();
-        state.owned.insert(session, Arc::clone(&lease));
-        if now().saturating_sub(asked) > self.length / 3 {
-            state.is_renewal_due = true;
-        }
-        drop(state);
-        self.wake.notify_one();
+        self.update(|state| {
+            state.owned.insert(session, Arc::clone(&lease));
+            state.is_renewal_due |= now().saturating_sub(asked) > self.length / 3;
+        });
         lease
     }
 
     /// Adds a ticket, to be renewed.
     pub(super) fn add_ticket(&self, ticket: i64) {
-        self.state().tickets.insert(ticket);
-        self.wake.notify_one();
+        self.update(|state| state.tickets.insert(ticket));
     }
 
-    /// Tickets of a session that were released here, and that the database may still have.
+    /// Returns the tickets of a session that were released here, and that the database may still have.
     pub(super) fn released_tickets(&self, session: &SessionId) -> Vec<i64> {
         let state = self.state();
-        let gone = state
-            .releases
-            .iter()
-            .filter(|gone| gone.session == *session);
-        gone.filter_map(|gone| gone.ticket).collect()
+        let releases = state.releases.iter();
+        let releases = releases.filter(|release| release.session == *session);
+        releases.filter_map(|release| release.ticket).collect()
     }
 
-    /// Notifies other replicas, sooner or later.
+    /// Queues a notification of other replicas.
     pub(super) fn notify(&self, channel: &'static str, subject: &str) {
-        let mut state = self.state();
-        // What is too long or too much for a notification becomes a hint that anything may have changed.
-        let is_room = state.notifications.len() < NOTIFICATIONS
-            && subject.len() < 1000
-            && !subject.contains('\0');
-        let subject = if is_room { subject } else { "" };
-        state.notifications.insert((channel, subject.to_owned()));
-        drop(state);
-        self.wake.notify_one();
-    }
-
-    fn release(&self, lease: &Lease) {
-        let mut state = self.state();
-        let owned = state.owned.get(&lease.session);
-        if owned.is_some_and(|owned| owned.fence == lease.fence) {
-            state.owned.remove(&lease.session);
-        }
-        state.releases.push(Release {
-            session: lease.session.clone(),
-            fence: Some(lease.fence),
-            ticket: None,
-            until: now() + self.length,
+        self.update(|state| {
+            // An empty subject means that anything may have changed.
+            let fits = state.notifications.len() < NOTIFICATIONS
+                && subject.len() < 1000
+                && !subject.contains('\0');
+            let subject = if fits { subject } else { "" };
+            state.notifications.insert((channel, subject.to_owned()))
         });
-        drop(state);
-        self.wake.notify_one();
     }
 
-    fn leave(&self, session: &SessionId, ticket: i64) {
-        let mut state = self.state();
-        if !state.tickets.remove(&ticket) {
-            return;
-        }
-        state.releases.push(Release {
-            session: session.clone(),
-            fence: None,
-            ticket: Some(ticket),
-            until: now() + self.length,
+    /// Has the renewer release a lease or a ticket.
+    fn release(&self, session: &SessionId, fence: Option<i64>, ticket: Option<i64>) {
+        self.update(|state| {
+            let owned = state.owned.get(session);
+            if owned.is_some_and(|owned| Some(owned.fence) == fence) {
+                state.owned.remove(session);
+            }
+            state.releases.push(Release {
+                session: session.clone(),
+                fence,
+                ticket,
+                until: now() + self.length,
+            });
         });
-        drop(state);
+    }
+
+    /// Changes the state and wakes the renewer.
+    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) {
+        change(&mut self.state());
         self.wake.notify_one();
     }
 
-    /// Forgets a ticket that the claim it was for has deleted.
-    pub(super) fn use_ticket(&self, ticket: i64) {
-        self.state().tickets.remove(&ticket);
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// The renewer's side.
-impl LeaseTable {
-    /// What was released and has not ended by itself.
+    /// Returns what was released and has not expired.
     pub(super) fn releases(&self) -> Vec<Release> {
         let mut state = self.state();
-        state.releases.retain(|gone| now() < gone.until);
+        state.releases.retain(|release| now() < release.until);
         state.releases.clone()
     }
 
-    /// Forgets what the database has released.
-    pub(super) fn settle(&self, settled: &[Release]) {
-        self.state().releases.retain(|gone| !settled.contains(gone));
-    }
-
-    /// All that has to be renewed.
+    /// Returns the leases and tickets to renew.
     pub(super) fn to_renew(&self) -> (Vec<Arc<Lease>>, Vec<i64>) {
         let mut state = self.state();
         state.is_renewal_due = false;
@@ -304,44 +271,7 @@ impl LeaseTable {
         (owned, state.tickets.iter().copied().collect())
     }
 
-    /// Applies an answer, which has the fences that this replica still owns, and whether they were renewed. Gives those that
-    /// were not renewed.
-    pub(super) fn renewed(
-        &self,
-        mut leases: Vec<Arc<Lease>>,
-        ours: &HashMap<i64, bool>,
-        asked: Moment,
-    ) -> Vec<Arc<Lease>> {
-        leases.retain(|lease| match ours.get(&lease.fence) {
-            Some(true) => {
-                lease.renew(asked + self.length);
-                false
-            }
-            Some(false) => true,
-            None => {
-                lease.lose();
-                false
-            }
-        });
-        leases
-    }
-
-    /// Asks for a renewal before its time.
-    pub(super) fn renew_soon(&self) {
-        self.state().is_renewal_due = true;
-    }
-
-    /// Takes all notifications, which are then sent or lost.
-    pub(super) fn notifications(&self) -> Notifications {
-        std::mem::take(&mut self.state().notifications)
-    }
-
-    /// Whether a renewal before its time was asked for.
-    pub(super) fn is_renewal_due(&self) -> bool {
-        self.state().is_renewal_due
-    }
-
-    /// Ends the renewer once everything is released.
+    /// Ends the renewer after it has released everything.
     pub(super) fn close(&self) {
         self.closing.send_replace(true);
         self.wake.notify_one();
@@ -351,7 +281,7 @@ impl LeaseTable {
         *self.closing.borrow()
     }
 
-    /// Whether there is nothing to renew, release or notify of.
+    /// Returns whether there is nothing to renew, release, send or receive.
     pub(super) fn is_idle(&self) -> bool {
         let state = self.state();
         state.owned.is_empty()

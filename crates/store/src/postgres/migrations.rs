@@ -1,108 +1,100 @@
-//! From any older schema to the newest, one numbered file at a time.
+//! Migrations from any older schema to the newest, one numbered file at a time.
 //!
-//! The table `lango_migrations` has a row for each file that was applied. All that are missing are applied in one
-//! transaction behind a lock, so that of many copies that start at once one does it, and one that ends in the middle has
-//! migrated or has not.
+//! The table `lango_migrations` has a row for each applied file. All missing files are applied in one transaction behind a lock, so
+//! that of many replicas that start at once one does it, and a crash leaves no half of them.
 
 use super::failure::Failure;
-use super::statements::start::{
-    APPLIED, CREATE_MIGRATIONS, CREATE_SCHEMA, HAS_MIGRATIONS, LOCK_MIGRATIONS, NOTE_MIGRATION,
-    WHERE_WE_ARE,
-};
+use super::statements::start::LOCK_MIGRATIONS;
 use deadpool_postgres::Object;
 use lango_core::StoreError;
 use tokio_postgres::GenericClient;
 
+macro_rules! migration {
+    ($name:literal) => {
+        (
+            $name,
+            include_str!(concat!("../../migrations/postgres/", $name, ".sql")),
+        )
+    };
+}
+
 /// The files in their order. They are never edited once released, only added to.
 const MIGRATIONS: &[(&str, &str)] = &[
-    (
-        "0001_sessions",
-        include_str!("../../migrations/postgres/0001_sessions.sql"),
-    ),
-    (
-        "0002_knowledge",
-        include_str!("../../migrations/postgres/0002_knowledge.sql"),
-    ),
-    (
-        "0003_sessions_that_go",
-        include_str!("../../migrations/postgres/0003_sessions_that_go.sql"),
-    ),
-    (
-        "0004_attachments",
-        include_str!("../../migrations/postgres/0004_attachments.sql"),
-    ),
-    (
-        "0005_web_cache",
-        include_str!("../../migrations/postgres/0005_web_cache.sql"),
-    ),
-    (
-        "0006_vaults",
-        include_str!("../../migrations/postgres/0006_vaults.sql"),
-    ),
-    (
-        "0007_payments",
-        include_str!("../../migrations/postgres/0007_payments.sql"),
-    ),
+    migration!("0001_sessions"),
+    migration!("0002_knowledge"),
+    migration!("0003_sessions_that_go"),
+    migration!("0004_attachments"),
+    migration!("0005_web_cache"),
+    migration!("0006_vaults"),
+    migration!("0007_payments"),
 ];
 
-/// The oldest PostgreSQL that has all that is used.
+/// The oldest supported version of PostgreSQL.
 const OLDEST: i32 = 13;
 
-/// Applies what is missing, and refuses a schema that a newer lango made.
+/// Returns the encoding, the current schema (NULL if it does not exist), and the version of the server.
+const SERVER: &str = "SELECT current_setting('server_encoding'), current_schema()::text,
+            current_setting('server_version_num')::int / 10000";
+
+/// Creates the first schema of the search path.
+const CREATE_SCHEMA: &str = "DO $$ BEGIN
+     EXECUTE format('CREATE SCHEMA IF NOT EXISTS %I',
+        trim(both ' \"' from split_part(current_setting('search_path'), ',', 1)));
+     END $$";
+
+const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS lango_migrations (
+     version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied TIMESTAMPTZ NOT NULL DEFAULT now())";
+
+/// Applies the missing files, and refuses the schema of a newer version of lango.
 pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<(), Failure> {
-    let here = client.query_one(WHERE_WE_ARE, &[]).await?;
-    let (encoding, version): (&str, i32) = (here.try_get(0)?, here.try_get(2)?);
-    let unfit = if encoding != "UTF8" {
-        Some(format!(
-            "it is encoded in {encoding}; make one that is in UTF8"
-        ))
-    } else if version < OLDEST {
-        Some(format!(
-            "it is PostgreSQL {version}; lango needs {OLDEST} or newer"
-        ))
-    } else {
-        None
+    let server = client.query_one(SERVER, &[]).await?;
+    let (encoding, version): (&str, i32) = (server.try_get(0)?, server.try_get(2)?);
+    let unfit = |detail| StoreError::Unreadable {
+        place: place.to_owned(),
+        detail,
     };
-    if let Some(detail) = unfit {
-        return Err(Failure::Said(StoreError::Unreadable {
-            place: place.to_owned(),
-            detail,
-        }));
+    if encoding != "UTF8" {
+        let detail =
+            format!("its encoding is {encoding}; create a database with the encoding UTF8");
+        return Err(unfit(detail).into());
+    }
+    if version < OLDEST {
+        let detail = format!("it is PostgreSQL {version}; lango needs {OLDEST} or newer");
+        return Err(unfit(detail).into());
     }
     if schema(&***client, place).await? == MIGRATIONS.len() {
         return Ok(());
     }
     let transaction = client.transaction().await?;
     transaction.batch_execute(LOCK_MIGRATIONS).await?;
-    if here.try_get::<_, Option<&str>>(1)?.is_none() {
-        // The schema that the address names first, if nobody has made it.
+    if server.try_get::<_, Option<&str>>(1)?.is_none() {
         transaction.batch_execute(CREATE_SCHEMA).await?;
     }
-    transaction.batch_execute(CREATE_MIGRATIONS).await?;
-    // Another copy may have been faster while this one waited for its turn.
+    transaction.batch_execute(CREATE_TABLE).await?;
+    // Another replica may have applied them while this one waited for the lock.
     let done = schema(&*transaction, place).await?;
     for (number, (name, migration)) in MIGRATIONS.iter().enumerate().skip(done) {
         let applied = transaction.batch_execute(migration).await;
         applied.map_err(|error| foreign(error.into(), place))?;
         let version = i64::try_from(number + 1).unwrap_or(i64::MAX);
-        transaction
-            .execute(NOTE_MIGRATION, &[&version, name])
-            .await?;
+        let add = "INSERT INTO lango_migrations (version, name) VALUES ($1, $2)";
+        transaction.execute(add, &[&version, name]).await?;
     }
     transaction.commit().await?;
     Ok(())
 }
 
-/// How many files were applied.
+/// Returns the number of applied files.
 async fn schema(client: &impl GenericClient, place: &str) -> Result<usize, Failure> {
-    let is_there: bool = client.query_one(HAS_MIGRATIONS, &[]).await?.try_get(0)?;
-    if !is_there {
+    let exists = "SELECT to_regclass('lango_migrations') IS NOT NULL";
+    if !client.query_one(exists, &[]).await?.try_get::<_, bool>(0)? {
         return Ok(0);
     }
-    let applied: i64 = client.query_one(APPLIED, &[]).await?.try_get(0)?;
+    let applied = "SELECT coalesce(max(version), 0) FROM lango_migrations";
+    let applied: i64 = client.query_one(applied, &[]).await?.try_get(0)?;
     let applied = usize::try_from(applied).unwrap_or(usize::MAX);
     if applied > MIGRATIONS.len() {
-        return Err(Failure::Said(StoreError::TooNew {
+        return Err(Failure::Store(StoreError::TooNew {
             place: place.to_owned(),
             found: u32::try_from(applied).unwrap_or(u32::MAX),
             known: u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX),
@@ -111,12 +103,12 @@ async fn schema(client: &impl GenericClient, place: &str) -> Result<usize, Failu
     Ok(applied)
 }
 
-/// Tables under our names that we did not make are somebody else's.
+/// Converts the error that a table exists already: it belongs to another program.
 fn foreign(failure: Failure, place: &str) -> Failure {
     if !failure.is_taken() {
         return failure;
     }
-    Failure::Said(StoreError::Foreign {
+    Failure::Store(StoreError::Foreign {
         place: place.to_owned(),
         detail:
             "it has tables of another program under the same names; give lango a schema of its own \

@@ -1,5 +1,5 @@
-//! Who connects, and with which password, where the address does not say: found as PostgreSQL's own programs find it, in
-//! `PGUSER`, `PGPASSWORD` and the password file.
+//! The user and the password, where the address has none: as PostgreSQL's own programs do, from `PGUSER`, `PGPASSWORD` and the
+//! password file.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -8,22 +8,22 @@ use std::path::{Path, PathBuf};
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// How much of a password file is read; ordinary ones have a few lines.
+/// Number of bytes of a password file that are read.
 const LARGEST: u64 = 1 << 20;
 
-/// The folders in which PostgreSQL keeps its socket unless it is told otherwise; a password file calls them `localhost`.
+/// The usual folders of PostgreSQL's socket; a password file calls them `localhost`.
 const USUAL_SOCKETS: [&str; 3] = ["/tmp", "/run/postgresql", "/var/run/postgresql"];
 
-/// What the process was started with that concerns PostgreSQL.
+/// The settings of the process's environment.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Surroundings {
+pub(super) struct Environment {
     pub user: Option<String>,
     pub password: Option<String>,
-    /// The password file, whether it is there or not.
+    /// The password file, which may not exist.
     pub file: Option<PathBuf>,
 }
 
-impl Surroundings {
+impl Environment {
     pub(super) fn of_process() -> Self {
         let text = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
         let named = text("PGPASSFILE").map(PathBuf::from);
@@ -34,25 +34,21 @@ impl Surroundings {
         }
     }
 
-    /// Fills in what the address left out. Gives what to tell somebody who is not let in.
+    /// Adds the user and the password, if they are missing. Returns why there is no password, for the error that the server rejects
+    /// the connection.
     pub(super) fn complete(&self, config: &mut Config) -> Option<String> {
-        if config.get_user().is_none()
-            && let Some(user) = &self.user
-        {
+        if let (None, Some(user)) = (config.get_user(), &self.user) {
             config.user(user);
         }
         if config.get_password().is_some() {
             return None;
         }
-        if let Some(password) = &self.password {
-            config.password(password);
-            return None;
-        }
-        let found = match &self.file {
-            Some(file) => from_file(file, config),
-            None => Ok(None),
+        let password = match (&self.password, &self.file) {
+            (Some(password), _) => Ok(Some(password.clone().into_bytes())),
+            (None, Some(file)) => from_file(file, config),
+            (None, None) => Ok(None),
         };
-        match found {
+        match password {
             Ok(Some(password)) => {
                 config.password(password);
                 None
@@ -65,8 +61,7 @@ impl Surroundings {
     }
 }
 
-/// The password for this server, database and user. A file that others can read is not used, and neither is one that is no
-/// file: what is said then is for whoever is not let in.
+/// Reads the password for this server, database and user from a regular file that only its owner can read.
 fn from_file(file: &Path, config: &Config) -> Result<Option<Vec<u8>>, String> {
     let Ok(about) = fs::metadata(file) else {
         return Ok(None);
@@ -74,12 +69,12 @@ fn from_file(file: &Path, config: &Config) -> Result<Option<Vec<u8>>, String> {
     let shown = file.display();
     if !about.is_file() {
         return Err(format!(
-            "the password file `{shown}` is not used: it is no ordinary file"
+            "the password file `{shown}` is not used: it is not a regular file"
         ));
     }
     if about.permissions().mode() & 0o077 != 0 {
         return Err(format!(
-            "the password file `{shown}` is not used, since others can read it; `chmod 600 {shown}` closes it"
+            "the password file `{shown}` is not used, since others can read it; `chmod 600 {shown}` fixes that"
         ));
     }
     let mut text = Vec::new();
@@ -88,18 +83,18 @@ fn from_file(file: &Path, config: &Config) -> Result<Option<Vec<u8>>, String> {
     Ok(look_up(&text, &wanted(config)))
 }
 
-/// What a line must name: host, port, database and user.
+/// Returns the host, port, database and user that a line must have.
 fn wanted(config: &Config) -> [String; 4] {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
-        Some(Host::Unix(folder)) => {
-            let folder = folder.display().to_string();
-            match USUAL_SOCKETS.contains(&folder.as_str()) {
-                true => "localhost".to_owned(),
-                false => folder,
-            }
+        Some(Host::Unix(folder))
+            if !USUAL_SOCKETS
+                .iter()
+                .any(|usual| folder.as_os_str() == *usual) =>
+        {
+            folder.display().to_string()
         }
-        None => "localhost".to_owned(),
+        _ => "localhost".to_owned(),
     };
     let port = config.get_ports().first().copied().unwrap_or(5432);
     let user = config.get_user().unwrap_or_default();
@@ -107,56 +102,41 @@ fn wanted(config: &Config) -> [String; 4] {
     [host, port.to_string(), database.to_owned(), user.to_owned()]
 }
 
-/// The password of the first line that fits.
+/// Returns the password of the first line that matches.
 fn look_up(text: &[u8], wanted: &[String; 4]) -> Option<Vec<u8>> {
-    let lines = text.split(|byte| *byte == b'\n');
-    let lines = lines.filter(|line| !line.starts_with(b"#"));
-    lines
-        .map(|line| line.strip_suffix(b"\r").unwrap_or(line))
-        .find_map(|line| {
-            let mut rest = line;
-            for value in wanted {
-                rest = after_field(rest, value.as_bytes())?;
-            }
-            Some(unescaped(rest))
-        })
-}
-
-/// What follows a field that fits this value.
-fn after_field<'a>(line: &'a [u8], value: &[u8]) -> Option<&'a [u8]> {
-    if let Some(rest) = line.strip_prefix(b"*:") {
-        return Some(rest);
-    }
-    let (mut rest, mut wanted) = (line, value);
-    loop {
-        let (mut byte, mut after) = rest.split_first()?;
-        if *byte == b':' && wanted.is_empty() {
-            return Some(after);
-        }
-        if *byte == b'\\' {
-            (byte, after) = after.split_first()?;
-        }
-        let (next, others) = wanted.split_first()?;
-        if next != byte {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    lines.find_map(|line| {
+        let mut rest = line.strip_suffix(b"\r").unwrap_or(line);
+        if rest.starts_with(b"#") {
             return None;
         }
-        (rest, wanted) = (after, others);
-    }
+        for value in wanted {
+            if let Some(after) = rest.strip_prefix(b"*:") {
+                rest = after;
+                continue;
+            }
+            let (field, after) = next_field(rest);
+            rest = after.filter(|_| field == value.as_bytes())?;
+        }
+        Some(next_field(rest).0)
+    })
 }
 
-/// The last field, up to its end.
-fn unescaped(mut rest: &[u8]) -> Vec<u8> {
-    let mut password = Vec::new();
+/// Splits a line at the first colon without a backslash before it. Returns the field without backslashes, and the rest if there
+/// is a colon.
+fn next_field(line: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
+    let mut field = Vec::new();
+    let mut rest = line;
     while let Some((mut byte, mut after)) = rest.split_first() {
         match (byte, after.split_first()) {
-            (b':', _) => break,
+            (b':', _) => return (field, Some(after)),
             (b'\\', Some(escaped)) => (byte, after) = escaped,
             _ => {}
         }
-        password.push(*byte);
+        field.push(*byte);
         rest = after;
     }
-    password
+    (field, None)
 }
 
 #[cfg(test)]
@@ -170,17 +150,21 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_that_fits_has_the_password() {
+    fn the_first_line_that_matches_has_the_password() {
         let text = "# db:5432:lango:ann:no\ndb:5432:other:ann:no\ndb:5433:lango:ann:no\r\n\
                     db:5432:lango:bob:no\ndb:5432:lango:ann:yes\r\n*:*:*:*:late\n";
-        let at = |rest: &str| format!("postgres://{rest}");
-        assert_eq!(found(text, &at("ann@db/lango")).unwrap(), "yes");
-        assert_eq!(found(text, &at("ann@db:5433/lango")).unwrap(), "no");
-        assert_eq!(found(text, &at("eve@elsewhere/x")).unwrap(), "late");
-        assert_eq!(found("db:5432:lango:ann", &at("ann@db/lango")), None);
-        assert_eq!(found("db:5432:ann:ann:own", &at("ann@db")).unwrap(), "own");
-        assert_eq!(found("d:*:*:*:no", &at("ann@db/lango")), None);
-        assert_eq!(found("dbx:*:*:*:no", &at("ann@db/lango")), None);
+        for (text, address, password) in [
+            (text, "ann@db/lango", Some("yes")),
+            (text, "ann@db:5433/lango", Some("no")),
+            (text, "eve@elsewhere/x", Some("late")),
+            ("db:5432:lango:ann", "ann@db/lango", None),
+            ("db:5432:ann:ann:own", "ann@db", Some("own")),
+            ("d:*:*:*:no", "ann@db/lango", None),
+            ("dbx:*:*:*:no", "ann@db/lango", None),
+        ] {
+            let found = found(text, &format!("postgres://{address}"));
+            assert_eq!(found.as_deref(), password, "{address}");
+        }
     }
 
     #[test]
@@ -195,24 +179,24 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_not_used_and_that_is_said() {
+    fn a_file_that_others_can_read_is_not_used_and_the_hint_says_so() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pass");
         fs::write(&path, "*:*:*:*:s3cret\n").unwrap();
-        let surroundings = Surroundings {
+        let environment = Environment {
             user: Some("ann".to_owned()),
             password: None,
             file: Some(path.clone()),
         };
-        let complete = |surroundings: &Surroundings| {
+        let complete = |environment: &Environment| {
             let mut config: Config = "postgres://db/lango".parse().unwrap();
-            let hint = surroundings.complete(&mut config);
+            let hint = environment.complete(&mut config);
             assert_eq!(config.get_user(), Some("ann"));
             (config.get_password().map(<[u8]>::to_vec), hint)
         };
         let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         set_mode(0o640);
-        let (password, hint) = complete(&surroundings);
+        let (password, hint) = complete(&environment);
         assert_eq!(password, None);
         let hint = hint.unwrap();
         assert!(
@@ -220,10 +204,10 @@ mod tests {
             "{hint}"
         );
         set_mode(0o600);
-        assert_eq!(complete(&surroundings), (Some(b"s3cret".to_vec()), None));
-        let named = Surroundings {
+        assert_eq!(complete(&environment), (Some(b"s3cret".to_vec()), None));
+        let named = Environment {
             password: Some("first".to_owned()),
-            ..surroundings
+            ..environment
         };
         assert_eq!(complete(&named), (Some(b"first".to_vec()), None));
     }

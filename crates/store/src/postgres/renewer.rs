@@ -1,16 +1,18 @@
-//! The renewer: one thread with one connection of its own that renews what this copy holds, lets go of what it gave up, and
-//! tells and hears what changed.
+//! The renewer: one thread with one connection that renews and releases the leases of this replica, and sends and receives
+//! notifications.
 //!
 //! It is a thread so that a busy runtime loses no lease, and so that the end of the program can wait a moment for the last
-//! words. When its connection breaks it makes another; meanwhile leases run out by themselves.
+//! releases. When its connection breaks it opens another one; meanwhile leases may expire.
 
 use super::address::Address;
+use super::database::{Values, in_time};
 use super::failure::Failure;
 use super::leases::{Lease, LeaseTable, now};
-use super::statements::leases::{LISTEN, NOTIFY, RELEASE, RENEW, RENEW_ALONE, WHO_WE_ARE};
+use super::statements::leases::{LISTEN, NOTIFY, PROCESS_ID, RELEASE, RENEW, RENEW_ALONE};
 use super::statements::start::set_up;
 use super::tls::Encrypted;
 use crate::engine::text::Words;
+use deadpool_postgres::ClientWrapper;
 use lango_core::{Change, SessionId, StoreError, Text};
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
@@ -19,27 +21,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval, timeout};
-use tokio_postgres::types::ToSql;
-use tokio_postgres::{AsyncMessage, Client, Connection, Notification, Socket, Statement};
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_postgres::{AsyncMessage, Connection, Notification, Row, Socket};
 
-/// Whose log grew.
+/// The channel with the sessions whose log grew.
 pub(crate) const EVENTS: &str = "lango_events";
-/// Which task changed.
+/// The channel with the tasks that changed.
 pub(crate) const TASKS: &str = "lango_tasks";
-/// Which session was let go of.
+/// The channel with the sessions whose lease was released.
 pub(super) const LEASES: &str = "lango_holds";
 
-/// How many notifications can wait to be looked at; what comes beyond that is only known to have been something.
+/// Number of received notifications that can be queued; further ones are replaced by [`Change::Anything`].
 const RECEIVED: usize = 1024;
 
-/// How long to wait between two tries to connect, or to get at what is locked.
+/// Pause between two attempts to connect, or to renew or release a locked row.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How long the end of the program waits for the last words.
+/// How long the end of the program waits for the last releases.
 const LAST_RELEASES: Duration = Duration::from_secs(2);
 
-/// The handle to the thread, which is started when it is first needed. Dropping it waits for the last words.
+/// The handle to the thread, which is started when it is first needed. Dropping it waits for the last releases.
 pub(super) struct LeaseRenewer {
     pub leases: Arc<LeaseTable>,
     address: Address,
@@ -55,7 +56,7 @@ impl LeaseRenewer {
         }
     }
 
-    /// Starts the thread, unless it runs. One that ended before its time left everything that it saw to.
+    /// Starts the thread, unless it runs. One that panicked is replaced.
     pub(super) fn start(&self) -> Result<(), StoreError> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
@@ -73,7 +74,7 @@ impl LeaseRenewer {
             .name("lango-renewer".to_owned())
             .spawn(move || {
                 runtime.block_on(run(&leases, &address));
-                // A name that is being looked up is not waited for.
+                // Without waiting for a name that is being looked up.
                 runtime.shutdown_background();
             })
             .map_err(failed)?;
@@ -87,7 +88,6 @@ impl Drop for LeaseRenewer {
         self.leases.close();
         let thread = self.thread.get_mut();
         if let Some(thread) = thread.unwrap_or_else(PoisonError::into_inner).take() {
-            // One that panicked has nothing left to say.
             let _ = thread.join();
         }
     }
@@ -96,7 +96,7 @@ impl Drop for LeaseRenewer {
 async fn run(leases: &LeaseTable, address: &Address) {
     let mut closing = leases.closing.subscribe();
     let last_releases = async {
-        // The sender is in what we were lent.
+        // The sender is in `leases`, so this cannot fail.
         let _ = closing.wait_for(|is_closing| *is_closing).await;
         tokio::time::sleep(LAST_RELEASES).await;
     };
@@ -109,7 +109,7 @@ async fn run(leases: &LeaseTable, address: &Address) {
                 leases.wake.notified().await;
             }
             if let Ok(mut connected) = Connected::open(address, leases).await
-                && connected.attend().await.is_ok()
+                && connected.serve().await.is_ok()
             {
                 return;
             }
@@ -125,46 +125,48 @@ async fn run(leases: &LeaseTable, address: &Address) {
 /// The connection to the database.
 struct Connected<'a> {
     leases: &'a LeaseTable,
-    client: Client,
+    client: ClientWrapper,
     received: mpsc::Receiver<Notification>,
-    /// Whether more was said than could be received.
+    /// Whether notifications were discarded because the queue was full.
     is_behind: Arc<AtomicBool>,
-    /// Who we are to the server, which tells us our own words too.
+    /// The process id of this connection on the server, which also delivers notifications to their sender.
     own: i32,
-    renew: Statement,
-    renew_alone: Statement,
-    release: Statement,
-    notify: Statement,
 }
 
 impl<'a> Connected<'a> {
     async fn open(address: &Address, leases: &'a LeaseTable) -> Result<Self, Failure> {
-        bounded(leases, async {
+        let open = async {
             let (client, connection) = address.config.connect(address.tls.clone()).await?;
             let (sender, received) = mpsc::channel(RECEIVED);
             let is_behind = Arc::new(AtomicBool::new(false));
-            tokio::spawn(listen(connection, sender, Arc::clone(&is_behind)));
+            let listener = tokio::spawn(listen(connection, sender, Arc::clone(&is_behind)));
+            let client = ClientWrapper::new(client, listener);
             client.batch_execute(&set_up(leases.length)).await?;
             client.batch_execute(LISTEN).await?;
-            let own = client.query_one(WHO_WE_ARE, &[]).await?.try_get(0)?;
+            let own = client.query_one(PROCESS_ID, &[]).await?.try_get(0)?;
             Ok(Self {
                 leases,
+                client,
                 received,
                 is_behind,
                 own,
-                renew: client.prepare(RENEW).await?,
-                renew_alone: client.prepare(RENEW_ALONE).await?,
-                release: client.prepare(RELEASE).await?,
-                notify: client.prepare(NOTIFY).await?,
-                client,
             })
-        })
-        .await
+        };
+        in_time(limit(leases), open).await
     }
 
-    /// Sees to everything until the program ends, which is no failure, or the connection does.
-    async fn attend(&mut self) -> Result<(), Failure> {
-        // Nobody listened before.
+    /// Runs a statement, which is prepared when it is first used.
+    async fn query(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
+        let query = async {
+            let statement = self.client.prepare_cached(statement).await?;
+            Ok(self.client.query(&statement, values).await?)
+        };
+        in_time(limit(self.leases), query).await
+    }
+
+    /// Renews, releases and notifies until the store is dropped, or fails when the connection is lost.
+    async fn serve(&mut self) -> Result<(), Failure> {
+        // Earlier notifications were missed.
         let _ = self.leases.changed.send(Change::Anything);
         let mut renewal = interval(self.leases.length / 3);
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -174,162 +176,143 @@ impl<'a> Connected<'a> {
             if self.leases.is_closing() && self.leases.releases().is_empty() {
                 return Ok(());
             }
-            if self.leases.is_renewal_due() {
+            if self.leases.state().is_renewal_due {
                 self.renew().await?;
             }
             tokio::select! {
                 () = self.leases.wake.notified() => {}
                 _ = renewal.tick() => self.renew().await?,
-                () = tokio::time::sleep(PAUSE), if is_left || self.leases.is_renewal_due() => {}
+                () = tokio::time::sleep(PAUSE), if is_left || self.leases.state().is_renewal_due => {}
                 received = self.received.recv() => match received {
-                    Some(said) => self.receive(&said),
-                    None => return Err(Failure::Silent),
+                    Some(notification) => self.receive(&notification),
+                    None => return Err(Failure::Timeout),
                 },
             }
         }
     }
 
-    /// Renews everything; what somebody has locked is waited for, each alone and not for long, and soon tried again.
+    /// Renews everything. Waits a short time for each row that is locked, and tries it again soon.
     async fn renew(&self) -> Result<(), Failure> {
-        let asked = now();
+        let (asked, length) = (now(), self.leases.length);
         let (leases, tickets) = self.leases.to_renew();
-        let sessions: Vec<Words<'_>> = leases
+        let (sessions, fences): (Vec<Words<'_>>, Vec<i64>) = leases
             .iter()
-            .map(|lease| Words(lease.session.as_str()))
-            .collect();
-        let fences: Vec<i64> = leases.iter().map(|lease| lease.fence).collect();
-        let length = self.leases.length.as_secs_f64();
-        let renewed = bounded(self.leases, async {
-            let values: &[&(dyn ToSql + Sync)] = &[&sessions, &fences, &length, &tickets];
-            Ok(self.client.query(&self.renew, values).await?)
-        });
-        let ours: Result<HashMap<i64, bool>, tokio_postgres::Error> = renewed
-            .await?
-            .iter()
-            .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
-            .collect();
-        let locked = self.leases.renewed(leases, &ours?, asked);
-        // All of them together take no more than a part of a lease.
-        let share =
-            self.leases.length / 10 / u32::try_from(locked.len()).unwrap_or(u32::MAX).max(1);
+            .map(|lease| (Words(lease.session.as_str()), lease.fence))
+            .unzip();
+        let values: Values<'_> = &[&sessions, &fences, &length.as_secs_f64(), &tickets];
+        let mut is_renewed = HashMap::new();
+        for row in self.query(RENEW, values).await? {
+            is_renewed.insert(row.try_get::<_, i64>(0)?, row.try_get(1)?);
+        }
+        let mut locked = Vec::new();
+        for lease in &leases {
+            match is_renewed.get(&lease.fence) {
+                Some(true) => lease.renew(asked + length),
+                Some(false) => locked.push(lease),
+                None => lease.lose(),
+            }
+        }
+        // All of them together wait for a tenth of a lease at most.
+        let count = u32::try_from(locked.len()).unwrap_or(u32::MAX);
+        let wait = length / 10 / count.max(1);
         for lease in locked {
-            self.renew_alone(lease, share).await?;
+            self.renew_alone(lease, wait).await?;
         }
         Ok(())
     }
 
-    async fn renew_alone(&self, lease: Arc<Lease>, patience: Duration) -> Result<(), Failure> {
-        let asked = now();
-        let (session, length) = (Words(lease.session.as_str()), self.leases.length);
-        // Zero would be no bound.
-        let patience = format!("{}ms", patience.as_millis().max(1));
-        let renewed = bounded(self.leases, async {
-            let values: &[&(dyn ToSql + Sync)] =
-                &[&session, &lease.fence, &length.as_secs_f64(), &patience];
-            Ok(self.client.query_opt(&self.renew_alone, values).await?)
-        });
-        let is_ours = match renewed.await {
-            Ok(row) => row.is_some(),
-            Err(failure) if failure.is_locked() => {
-                self.leases.renew_soon();
-                return Ok(());
-            }
+    async fn renew_alone(&self, lease: &Lease, wait: Duration) -> Result<(), Failure> {
+        let (asked, length) = (now(), self.leases.length);
+        let session = Words(lease.session.as_str());
+        // Zero would be no limit.
+        let wait = format!("{}ms", wait.as_millis().max(1));
+        let values: Values<'_> = &[&session, &lease.fence, &length.as_secs_f64(), &wait];
+        match self.query(RENEW_ALONE, values).await {
+            Ok(rows) if rows.is_empty() => lease.lose(),
+            Ok(_) => lease.renew(asked + length),
+            Err(failure) if failure.is_locked() => self.leases.state().is_renewal_due = true,
             Err(failure) => return Err(failure),
-        };
-        let renewed = HashMap::from_iter(is_ours.then_some((lease.fence, true)));
-        self.leases.renewed(vec![lease], &renewed, asked);
+        }
         Ok(())
     }
 
-    /// Lets go of what was given up; says whether something is left because somebody has locked it.
+    /// Releases leases and tickets; returns whether a lease is left because its row is locked.
     async fn release(&self) -> Result<bool, Failure> {
-        let mut gone = self.leases.releases();
-        if gone.is_empty() {
+        let mut releases = self.leases.releases();
+        if releases.is_empty() {
             return Ok(false);
         }
-        let holds = gone
+        let (sessions, fences): (Vec<Words<'_>>, Vec<i64>) = releases
             .iter()
-            .filter_map(|gone| Some((gone.session.as_str(), gone.fence?)));
-        let (sessions, fences): (Vec<Words<'_>>, Vec<i64>) = holds
-            .clone()
-            .map(|(session, fence)| (Words(session), fence))
+            .filter_map(|release| Some((Words(release.session.as_str()), release.fence?)))
             .unzip();
-        let tickets: Vec<i64> = gone.iter().filter_map(|gone| gone.ticket).collect();
-        let left = bounded(self.leases, async {
-            let values: &[&(dyn ToSql + Sync)] = &[&sessions, &fences, &tickets];
-            Ok(self.client.query(&self.release, values).await?)
-        });
-        let left: Result<HashSet<i64>, _> = left.await?.iter().map(|row| row.try_get(0)).collect();
+        let tickets: Vec<i64> = releases
+            .iter()
+            .filter_map(|release| release.ticket)
+            .collect();
+        let left = self.query(RELEASE, &[&sessions, &fences, &tickets]).await?;
+        let left: Result<HashSet<i64>, _> = left.iter().map(|row| row.try_get(0)).collect();
         let left = left?;
-        gone.retain(|gone| gone.fence.is_none_or(|fence| !left.contains(&fence)));
-        for gone in &gone {
-            self.leases.notify(LEASES, gone.session.as_str());
+        releases.retain(|release| release.fence.is_none_or(|fence| !left.contains(&fence)));
+        for release in &releases {
+            self.leases.notify(LEASES, release.session.as_str());
         }
-        self.leases.settle(&gone);
+        let pending = &mut self.leases.state().releases;
+        pending.retain(|pending| !releases.contains(pending));
         Ok(!left.is_empty())
     }
 
+    /// Sends all notifications. They are lost if that fails.
     async fn notify(&self) -> Result<(), Failure> {
-        let notifications = self.leases.notifications();
+        let notifications = std::mem::take(&mut self.leases.state().notifications);
         if notifications.is_empty() {
             return Ok(());
         }
-        let (channels, what): (Vec<&str>, Vec<&str>) = notifications
+        let (channels, subjects): (Vec<&str>, Vec<&str>) = notifications
             .iter()
-            .map(|(channel, what)| (*channel, what.as_str()))
+            .map(|(channel, subject)| (*channel, subject.as_str()))
             .unzip();
-        bounded(self.leases, async {
-            let values: &[&(dyn ToSql + Sync)] = &[&channels, &what];
-            Ok(self.client.execute(&self.notify, values).await?)
-        })
-        .await?;
+        self.query(NOTIFY, &[&channels, &subjects]).await?;
         Ok(())
     }
 
-    fn receive(&self, said: &Notification) {
+    fn receive(&self, notification: &Notification) {
+        // Sending fails if there is no listener.
+        let send = |change| drop(self.leases.changed.send(change));
         if self.is_behind.swap(false, Ordering::Relaxed) {
-            let _ = self.leases.changed.send(Change::Anything);
+            send(Change::Anything);
         }
-        if said.process_id() == self.own {
+        if notification.process_id() == self.own {
             return;
         }
-        // That nobody listens here is nothing to mind.
-        let _ = match (said.channel(), said.payload()) {
-            (LEASES, session) => {
-                let _ = self.leases.released.send(SessionId::from(session));
-                return;
-            }
-            (_, "") => self.leases.changed.send(Change::Anything),
-            (EVENTS, session) => self.leases.changed.send(Change::Session(session.into())),
-            (TASKS, task) => self.leases.changed.send(Change::Task(Text::from(task))),
-            _ => return,
-        };
+        match (notification.channel(), notification.payload()) {
+            (LEASES, session) => drop(self.leases.released.send(SessionId::from(session))),
+            (_, "") => send(Change::Anything),
+            (EVENTS, session) => send(Change::Session(session.into())),
+            (TASKS, task) => send(Change::Task(Text::from(task))),
+            _ => {}
+        }
     }
 }
 
-/// Drives a connection, and passes on what it hears.
+/// Drives a connection, and queues its notifications.
 async fn listen(
     mut connection: Connection<Socket, Encrypted<Socket>>,
     received: mpsc::Sender<Notification>,
     is_behind: Arc<AtomicBool>,
 ) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-        if let AsyncMessage::Notification(said) = message
-            && received.try_send(said).is_err()
+        if let AsyncMessage::Notification(notification) = message
+            && received.try_send(notification).is_err()
         {
             is_behind.store(true, Ordering::Relaxed);
         }
     }
 }
 
-/// What is not answered after a part of a lease is given up, so that there is time for another connection.
-async fn bounded<T>(
-    leases: &LeaseTable,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    let most = (leases.length / 3).max(Duration::from_secs(1));
-    let done = timeout(most, work).await;
-    done.unwrap_or(Err(Failure::Silent))
+/// How long to wait for an answer, which leaves time for another connection while a lease lasts.
+fn limit(leases: &LeaseTable) -> Duration {
+    (leases.length / 3).max(Duration::from_secs(1))
 }
 
 #[cfg(test)]
@@ -338,8 +321,8 @@ mod tests {
 
     #[test]
     fn a_renewer_that_panicked_is_started_again() {
-        let leases = Arc::new(LeaseTable::new("us".to_owned(), Duration::from_secs(15)));
-        let address = Address::parse("postgres://us@127.0.0.1:1/none").unwrap();
+        let leases = Arc::new(LeaseTable::new("r_1".to_owned(), Duration::from_secs(15)));
+        let address = Address::parse("postgres://ann@127.0.0.1:1/none").unwrap();
         let renewer = LeaseRenewer::new(leases, address);
         let panicked = thread::spawn(|| panic!("the renewer trips"));
         while !panicked.is_finished() {

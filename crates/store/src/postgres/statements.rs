@@ -1,6 +1,7 @@
 //! Statements that only PostgreSQL has.
 
 pub(super) mod leases;
-#[cfg(test)]
-pub(crate) mod plans;
 pub(super) mod start;
+
+#[cfg(test)]
+pub(crate) use crate::engine::plans;

@@ -1,7 +1,7 @@
 //! Encrypted connections to a PostgreSQL server, by rustls.
 //!
-//! How much of the server's certificate is checked is the address' choice, with the meaning that PostgreSQL's own programs
-//! give it: encrypted to whoever answers, to anybody that a root vouches for, or to the host that was named.
+//! The `sslmode` of the address says how much of the server's certificate is verified, as in PostgreSQL's own programs: nothing,
+//! that a root signed it, or also that it is for the host of the address.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
@@ -24,18 +24,17 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream as Stream;
 
-/// Whom to believe.
+/// What is verified of the server's certificate. The roots are in a file, or those of the system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// Whoever answers.
-    Anybody,
-    /// Anybody that one of these roots vouches for, or one of the system's.
-    AnyName(Option<PathBuf>),
-    /// The host of the address, if one of these roots vouches for it, or one of the system's.
-    ThisName(Option<PathBuf>),
+    Unverified,
+    /// That a root signed it.
+    Chain(Option<PathBuf>),
+    /// That a root signed it for the host of the address.
+    Host(Option<PathBuf>),
 }
 
-/// What connections are encrypted with.
+/// The TLS configuration of connections.
 #[derive(Clone)]
 pub(crate) struct Tls {
     config: Arc<ClientConfig>,
@@ -47,16 +46,11 @@ impl Tls {
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?;
-        let (checks, roots) = match trust {
-            Trust::Anybody => (None, None),
-            Trust::AnyName(roots) => (Some(Names::Ignored), roots),
-            Trust::ThisName(roots) => (Some(Names::Checked), roots),
-        };
         let mut given = Vec::new();
-        let roots = match checks {
-            None => None,
-            Some(_) => {
-                let store = Arc::new(root_store(roots.as_deref(), &mut given)?);
+        let roots = match &trust {
+            Trust::Unverified => None,
+            Trust::Chain(file) | Trust::Host(file) => {
+                let store = Arc::new(root_store(file.as_deref(), &mut given)?);
                 let chains =
                     WebPkiServerVerifier::builder_with_provider(store, Arc::clone(&provider));
                 Some(chains.build().map_err(|error| error.to_string())?)
@@ -66,7 +60,7 @@ impl Tls {
             provider,
             roots,
             given,
-            names: checks.unwrap_or(Names::Ignored),
+            checks_name: matches!(trust, Trust::Host(_)),
         };
         let config = builder
             .dangerous()
@@ -78,70 +72,49 @@ impl Tls {
     }
 }
 
-/// The roots in a file, which are also noted as `given`, or those of the system.
+/// Reads the roots of a file, which are also added to `given`, or those of the system.
 fn root_store(
     file: Option<&Path>,
     given: &mut Vec<CertificateDer<'static>>,
 ) -> Result<RootCertStore, String> {
     let mut store = RootCertStore::empty();
-    match file {
-        Some(path) => {
-            let failed = |error| format!("cannot read `{}`: {error}", path.display());
-            let found = CertificateDer::pem_file_iter(path).map_err(failed)?;
-            for root in found {
-                let root = root.map_err(failed)?;
-                given.push(root.clone());
-                store.add(root).map_err(|error| match error {
-                    Error::InvalidCertificate(error) => {
-                        format!("`{}` cannot be used: {}", path.display(), words(&error))
-                    }
-                    error => error.to_string(),
-                })?;
+    let Some(path) = file else {
+        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        return match store.is_empty() {
+            true => Err(
+                "this system has no root certificates; name a file with `sslrootcert`".to_owned(),
+            ),
+            false => Ok(store),
+        };
+    };
+    let failed = |error| format!("cannot read `{}`: {error}", path.display());
+    for root in CertificateDer::pem_file_iter(path).map_err(failed)? {
+        let root = root.map_err(failed)?;
+        given.push(root.clone());
+        store.add(root).map_err(|error| match error {
+            Error::InvalidCertificate(error) => {
+                format!("`{}` cannot be used: {}", path.display(), describe(&error))
             }
-        }
-        None => {
-            let found = rustls_native_certs::load_native_certs();
-            store.add_parsable_certificates(found.certs);
-        }
+            error => error.to_string(),
+        })?;
     }
-    match (store.is_empty(), file) {
-        (true, Some(path)) => Err(format!("there is no certificate in `{}`", path.display())),
-        (true, None) => {
-            Err("this system has no root certificates; name a file with `sslrootcert`".to_owned())
-        }
-        (false, _) => Ok(store),
+    match store.is_empty() {
+        true => Err(format!("there is no certificate in `{}`", path.display())),
+        false => Ok(store),
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Names {
-    Ignored,
-    Checked,
-}
-
-/// Checks as much of a certificate as was asked for, and always that the other side has its key.
+/// Verifies as much of a certificate as was asked for, and always that the server has its key.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
     roots: Option<Arc<WebPkiServerVerifier>>,
     /// The certificates of the file that the address names.
     given: Vec<CertificateDer<'static>>,
-    names: Names,
+    checks_name: bool,
 }
 
-impl Verifier {
-    /// Whether the server shows one of the very certificates that it is to be believed by. Such a one vouches for itself,
-    /// which is all that is wrong with it: that its time is not over has been found out before.
-    fn is_given_itself(&self, shown: &CertificateDer<'_>, error: &CertificateError) -> bool {
-        is_root(error)
-            && self
-                .given
-                .iter()
-                .any(|given| given.as_ref() == shown.as_ref())
-    }
-}
-
-/// Whether all that is wrong is that a root's own certificate is shown as a server's.
+/// Returns whether the only problem is that the server presents a root certificate as its own.
 fn is_root(error: &CertificateError) -> bool {
     let CertificateError::Other(OtherError(error)) = error else {
         return false;
@@ -149,39 +122,38 @@ fn is_root(error: &CertificateError) -> bool {
     matches!(error.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// What is wrong with a certificate, in words for whoever wrote the address.
+/// Describes what is wrong with a certificate.
 #[allow(
     deprecated,
-    reason = "other versions of the library say it in the old words"
+    reason = "other versions of the library return the old variants"
 )]
-pub(super) fn words(error: &CertificateError) -> String {
-    let said = match error {
+pub(super) fn describe(error: &CertificateError) -> String {
+    let text = match error {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "the server's certificate has expired"
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "the server's certificate does not hold yet; is the clock right?"
+            "the server's certificate is not valid yet; is the clock right?"
         }
         CertificateError::UnknownIssuer => {
-            "nobody vouches for the server's certificate; name the file of the root that does, or of the certificate itself, with `sslrootcert`"
+            "no known root signed the server's certificate; name the file of the root that did, or of the certificate itself, with `sslrootcert`"
         }
         CertificateError::NotValidForNameContext {
             expected,
             presented,
         } => {
-            let presented = match presented.as_slice() {
-                [] => "none".to_owned(),
-                // Each has its kind in front, as in `DnsName("localhost")`.
-                names => {
-                    let plain = |name: &String| {
-                        let inner = name.split(['(', ')']).nth(1).unwrap_or(name);
-                        inner.trim_matches('"').to_owned()
-                    };
-                    names.iter().map(plain).collect::<Vec<_>>().join(", ")
-                }
+            // Each has its kind in front, as in `DnsName("localhost")`.
+            let plain = |name: &String| {
+                let inner = name.split(['(', ')']).nth(1).unwrap_or(name);
+                inner.trim_matches('"').to_owned()
+            };
+            let names: Vec<_> = presented.iter().map(plain).collect();
+            let names = match names.is_empty() {
+                true => "none".to_owned(),
+                false => names.join(", "),
             };
             return format!(
-                "the server's certificate is not for `{}`; its alternative names: {presented} (a common name is not looked at). Use a name that it has, or sslmode=verify-ca",
+                "the server's certificate is not for `{}`; its alternative names: {names} (a common name does not count). Use a name that it has, or sslmode=verify-ca",
                 expected.to_str()
             );
         }
@@ -195,11 +167,11 @@ pub(super) fn words(error: &CertificateError) -> String {
             "the server's certificate is not meant for servers"
         }
         error if is_root(error) => {
-            "the server shows a root's own certificate; name the file of that very certificate with `sslrootcert`"
+            "the server presents a root certificate; name the file of that very certificate with `sslrootcert`"
         }
         other => return format!("the server's certificate is not accepted ({other:?})"),
     };
-    said.to_owned()
+    text.to_owned()
 }
 
 impl ServerCertVerifier for Verifier {
@@ -216,13 +188,17 @@ impl ServerCertVerifier for Verifier {
         };
         let verified =
             roots.verify_server_cert(end_entity, intermediates, name, ocsp_response, now);
+        // Such a certificate is not signed by a root but is one; that it has not expired was verified before.
+        let is_given = |error: &CertificateError| {
+            is_root(error) && self.given.iter().any(|given| given == end_entity)
+        };
         match verified {
-            // The chain is checked before the name.
+            // The chain is verified before the name.
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if self.names == Names::Ignored => Ok(ServerCertVerified::assertion()),
-            Err(Error::InvalidCertificate(error)) if self.is_given_itself(end_entity, &error) => {
-                if self.names == Names::Checked {
+            )) if !self.checks_name => Ok(ServerCertVerified::assertion()),
+            Err(Error::InvalidCertificate(error)) if is_given(&error) => {
+                if self.checks_name {
                     verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
                 }
                 Ok(ServerCertVerified::assertion())
@@ -267,7 +243,7 @@ where
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, host: &str) -> Result<ToHost, io::Error> {
-        // A server behind a socket in a folder has no name; none is checked there.
+        // Unix sockets have no host name; PostgreSQL does not encrypt them.
         let name = if host.is_empty() { "localhost" } else { host };
         let name = ServerName::try_from(name.to_owned());
         Ok(ToHost {
@@ -277,7 +253,6 @@ where
     }
 }
 
-/// A handshake with one host.
 pub(crate) struct ToHost {
     name: ServerName<'static>,
     config: Arc<ClientConfig>,
@@ -299,7 +274,6 @@ where
     }
 }
 
-/// An encrypted connection.
 pub(crate) struct Encrypted<S>(Stream<S>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {

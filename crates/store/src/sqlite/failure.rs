@@ -1,4 +1,4 @@
-//! From what SQLite and the system say to what a caller can do about it. The one place that reads their codes.
+//! Conversion of SQLite's and the system's error codes to [`StoreError`].
 
 pub(super) use crate::engine::Failure;
 use lango_core::StoreError;
@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 
 impl Failure {
-    /// Whether another process is in the way, so that a later try may succeed.
+    /// Returns whether another process has locked the database, so that a later attempt may succeed.
     pub(super) fn is_busy(&self) -> bool {
         let Self::Sqlite(error) = self else {
             return false;
@@ -19,28 +19,26 @@ impl Failure {
     }
 }
 
-/// SQLite's error in our words.
 pub(crate) fn sqlite_error(place: String, error: &Error) -> StoreError {
     let detail = error.to_string();
-    if error
-        .sqlite_error()
-        .is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_SHMSIZE)
-    {
+    match error.sqlite_error().map(|error| error.extended_code) {
         // The index of the write-ahead log could not grow.
-        return StoreError::Full { place };
+        Some(ffi::SQLITE_IOERR_SHMSIZE) => return StoreError::Full { place },
+        Some(ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ) => {
+            return StoreError::Unreadable { place, detail };
+        }
+        _ => {}
     }
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreError::Full { place },
-        Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { place, detail },
-        Some(ErrorCode::SystemIoFailure) if is_about_reading(error) => {
-            StoreError::Unreadable { place, detail }
+        // A disk that fails becomes read-only, which SQLite reports as an I/O error.
+        Some(ErrorCode::ReadOnly | ErrorCode::SystemIoFailure) => {
+            StoreError::ReadOnly { place, detail }
         }
-        // A disk that fails turns read-only, which SQLite says in these words too.
-        Some(ErrorCode::SystemIoFailure) => StoreError::ReadOnly { place, detail },
         Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt | ErrorCode::CannotOpen) => {
             StoreError::Unreadable { place, detail }
         }
-        // It may pass, as the loss of a connection may.
+        // A later attempt may succeed, as after the loss of a connection.
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Unreachable {
             place,
             detail: "another process has been writing to it for too long".to_owned(),
@@ -49,15 +47,7 @@ pub(crate) fn sqlite_error(place: String, error: &Error) -> StoreError {
     }
 }
 
-fn is_about_reading(error: &Error) -> bool {
-    let code = error.sqlite_error().map(|error| error.extended_code);
-    matches!(
-        code,
-        Some(ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ)
-    )
-}
-
-/// The system's error on making the file, in our words.
+/// Converts an error of creating the file.
 pub(super) fn creation_error(path: &Path, error: &io::Error) -> StoreError {
     let (place, detail) = (place_of(path), error.to_string());
     match error.kind() {
@@ -69,7 +59,6 @@ pub(super) fn creation_error(path: &Path, error: &io::Error) -> StoreError {
     }
 }
 
-/// The file as errors name it.
 pub(super) fn place_of(path: &Path) -> String {
     path.display().to_string()
 }

@@ -1,15 +1,12 @@
-//! A database that ends with the process: one connection behind a lock, used on the caller's thread.
+//! A database in memory: one connection behind a lock, used on the caller's thread.
 
-use super::connection::prepare_in_memory;
+use super::connection::open_in_memory;
 use super::failure::Failure;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use std::sync::{Mutex, PoisonError};
 
-/// What errors call it.
-pub(super) const PLACE: &str = ":memory:";
-
-/// The connection, once it is first used. The lock is never kept across an await.
+/// The connection, once it is first used. The lock is never held across an await.
 #[derive(Default)]
 pub(super) struct InMemory(Mutex<Option<Connection>>);
 
@@ -20,18 +17,18 @@ impl InMemory {
         work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
     ) -> Result<T, StoreError> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let connection = match &mut *open {
-            Some(connection) => connection,
-            None => {
-                open.insert(prepare_in_memory().map_err(|error| Failure::from(error).about(PLACE))?)
+        let result = || {
+            let connection = match &mut *open {
+                Some(connection) => connection,
+                None => open.insert(open_in_memory()?),
+            };
+            if !connection.is_autocommit() {
+                // Work that panicked left its transaction open.
+                connection.execute_batch("ROLLBACK")?;
             }
+            work(connection)
         };
-        if !connection.is_autocommit() {
-            // Work that panicked left its transaction open.
-            let rolled_back = connection.execute_batch("ROLLBACK");
-            rolled_back.map_err(|error| Failure::from(error).about(PLACE))?;
-        }
-        work(connection).map_err(|failure| failure.about(PLACE))
+        result().map_err(|failure| failure.about(":memory:"))
     }
 }
 

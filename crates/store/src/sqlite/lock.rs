@@ -1,15 +1,15 @@
 //! One turn at a time in a session, over all processes of this machine: a turn locks a file beside the database. The system
-//! unlocks it when the process ends, however it ends, so that a crash leaves no lock behind, and a process that is only
-//! slow, or stopped, keeps it. So it cannot be lost, and needs no fence.
+//! unlocks it when the process ends, so a crash leaves no lock behind, and a process that is only slow or stopped keeps it.
+//! So it cannot be lost and needs no fence.
 //!
-//! A waiter has a file of its own, locked as well, whose name begins with the time of its arrival: the earliest that is still
-//! locked is next. These are in a folder that exists while there are waiters, so that a free session is found with one look.
+//! A waiter has a locked file of its own, whose name starts with the time of its arrival: the earliest that is still locked is
+//! next. These files are in a folder that exists while there are waiters, so one system call finds that a session is free.
 
 use super::failure::creation_error;
-use crate::queue::{QueuePlace, Queues};
+use crate::engine::text::hex;
+use crate::queue::{QueuePlace, Queues, busy};
 use lango_core::{BoxFuture, BoxLease, BusyPolicy, SessionId, SessionLease, StoreError};
 use sha2::{Digest as _, Sha256};
-use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
@@ -17,65 +17,56 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Interval between two looks of a waiter.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Interval between two checks of a waiter.
+const CHECK_EVERY: Duration = Duration::from_millis(20);
 
-/// How often a file that others remove just then is created again.
+/// How often to create a file again that other processes remove at the same moment.
 const TRIES: usize = 1_000;
 
-/// Locks a session of the database at `path`.
+/// Locks a session of the database at `path`; of one in memory, which only this process can use, if that is `None`.
 pub(super) async fn lock(
-    path: &Path,
+    path: Option<&Path>,
     queues: &Arc<Queues>,
     session: &SessionId,
     busy_policy: BusyPolicy,
 ) -> Result<BoxLease, StoreError> {
-    let place = queues.join(session, busy_policy).await?;
+    let place = queues.enter(session, busy_policy)?.front().await;
+    let lock = match path {
+        Some(path) => Some(lock_file(path, session, busy_policy).await?),
+        None => None,
+    };
+    Ok(Box::new(FileLock {
+        _lock: lock,
+        _place: place,
+    }))
+}
+
+async fn lock_file(
+    path: &Path,
+    session: &SessionId,
+    busy_policy: BusyPolicy,
+) -> Result<LockedFile, StoreError> {
     let files = LockFiles::of(path, session);
     let failed = |error: io::Error| creation_error(path, &error);
-    let busy = |waiting| StoreError::Busy {
-        id: session.clone(),
-        waiting,
-    };
     let mut ticket: Option<LockedFile> = None;
     loop {
         let before = waiting_in(&files.queue, ticket.as_ref()).map_err(failed)?;
-        let lock = match before {
-            0 => LockedFile::take(files.lock.clone(), Kind::Lock).map_err(failed)?,
-            _ => None,
-        };
-        match (lock, busy_policy) {
-            (Some(lock), _) => {
-                return Ok(Box::new(FileLock {
-                    _lock: Some(lock),
-                    _place: place,
-                }));
+        if before == 0
+            && let Some(lock) = LockedFile::take(files.lock.clone(), Kind::Lock).map_err(failed)?
+        {
+            return Ok(lock);
+        }
+        match busy_policy {
+            BusyPolicy::Refuse => return Err(busy(session, None)),
+            BusyPolicy::Wait { .. } if ticket.is_some() => tokio::time::sleep(CHECK_EVERY).await,
+            BusyPolicy::Wait { max_waiters: most } if before >= most => {
+                return Err(busy(session, Some(before)));
             }
-            (None, BusyPolicy::Refuse) => return Err(busy(None)),
-            (None, BusyPolicy::Wait { max_waiters: most })
-                if ticket.is_none() && before >= most =>
-            {
-                return Err(busy(Some(before)));
-            }
-            (None, BusyPolicy::Wait { .. }) if ticket.is_none() => {
+            BusyPolicy::Wait { .. } => {
                 ticket = LockedFile::take(files.ticket(), Kind::Ticket).map_err(failed)?;
             }
-            (None, BusyPolicy::Wait { .. }) => tokio::time::sleep(LOOK_EVERY).await,
         }
     }
-}
-
-/// Locks a session that only this process can use.
-pub(super) async fn lock_here(
-    queues: &Arc<Queues>,
-    session: &SessionId,
-    busy_policy: BusyPolicy,
-) -> Result<BoxLease, StoreError> {
-    let place = queues.join(session, busy_policy).await?;
-    Ok(Box::new(FileLock {
-        _lock: None,
-        _place: place,
-    }))
 }
 
 /// Number of sessions of the database at `path` that are locked or waited for.
@@ -86,21 +77,21 @@ pub(super) fn count(path: &Path) -> Result<usize, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         Err(error) => return Err(failed(error)),
     };
-    let mut held = 0;
+    let mut count = 0;
     for entry in entries {
         let path = entry.map_err(failed)?.path();
         let in_use = match path.is_dir() {
             true => waiting_in(&path, None).map(|waiting| waiting > 0),
             false => is_alive(path, Kind::Lock),
         };
-        held += usize::from(in_use.map_err(failed)?);
+        count += usize::from(in_use.map_err(failed)?);
     }
-    Ok(held)
+    Ok(count)
 }
 
 /// A session that this process has locked.
 struct FileLock {
-    // First the file, then the place: the next waiter of this process finds it free.
+    // The fields are dropped in this order: the next waiter of this process finds the file unlocked.
     _lock: Option<LockedFile>,
     _place: QueuePlace,
 }
@@ -115,9 +106,8 @@ impl SessionLease for FileLock {
     }
 }
 
-/// Where the files of a session are.
+/// The paths of a session's files.
 struct LockFiles {
-    /// The file that the owner has locked.
     lock: PathBuf,
     /// The folder with the files of the waiters.
     queue: PathBuf,
@@ -126,20 +116,15 @@ struct LockFiles {
 impl LockFiles {
     fn of(database: &Path, session: &SessionId) -> Self {
         // A session that was imported can have any name, and a file cannot.
-        let mut name = String::with_capacity(33);
-        for byte in &Sha256::digest(session.as_str())[..16] {
-            let _ = write!(name, "{byte:02x}");
-        }
+        let name = hex(&Sha256::digest(session.as_str())[..16]);
         let folder = database.with_extension("locks");
-        let lock = folder.join(&name);
-        name.push('~');
         Self {
-            lock,
-            queue: folder.join(name),
+            lock: folder.join(&name),
+            queue: folder.join(name + "~"),
         }
     }
 
-    /// A file for a waiter that arrives now.
+    /// Returns the path for a waiter that arrives now.
     fn ticket(&self) -> PathBuf {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default().as_nanos();
@@ -147,10 +132,10 @@ impl LockFiles {
     }
 }
 
-/// Number of waiters in a queue that arrived before the one with this ticket; without one all did. Files of dead processes
-/// are removed.
-fn waiting_in(line: &Path, own: Option<&LockedFile>) -> io::Result<usize> {
-    let entries = match fs::read_dir(line) {
+/// Counts the waiters in a queue that arrived before the one with this ticket, all if it is `None`. Removes files of dead
+/// processes.
+fn waiting_in(queue: &Path, own: Option<&LockedFile>) -> io::Result<usize> {
+    let entries = match fs::read_dir(queue) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         entries => entries?,
     };
@@ -164,7 +149,7 @@ fn waiting_in(line: &Path, own: Option<&LockedFile>) -> io::Result<usize> {
     Ok(before)
 }
 
-/// Whether a process has locked this file; if none has, it is removed.
+/// Returns whether a process has locked this file; if not, removes it.
 fn is_alive(path: PathBuf, kind: Kind) -> io::Result<bool> {
     let file = match OpenOptions::new().write(true).open(&path) {
         Ok(file) => file,
@@ -177,7 +162,7 @@ fn is_alive(path: PathBuf, kind: Kind) -> io::Result<bool> {
                 drop(LockedFile { path, file, kind });
                 return Ok(false);
             }
-            // It was removed before we locked it; one that exists now is another one's.
+            // It was removed before it was locked here; a file that exists now belongs to another process.
             path.try_exists()
         }
         Err(TryLockError::WouldBlock) => Ok(true),
@@ -188,7 +173,7 @@ fn is_alive(path: PathBuf, kind: Kind) -> io::Result<bool> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Lock,
-    /// The last one takes the folder with it.
+    /// The last one removes the folder.
     Ticket,
 }
 
@@ -200,7 +185,7 @@ struct LockedFile {
 }
 
 impl LockedFile {
-    /// Creates and locks it; none if another one has locked it.
+    /// Creates and locks it; returns `None` if another process has locked it.
     fn take(path: PathBuf, kind: Kind) -> io::Result<Option<Self>> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
@@ -217,23 +202,23 @@ impl LockedFile {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // The owner before may have removed the file between our opening and our locking it.
+            // The owner before may have removed the file after it was opened here and before it was locked.
             if is_at(&file, &path) {
                 return Ok(Some(Self { path, file, kind }));
             }
         }
-        let others = format!("`{}` is removed all the time", path.display());
-        Err(io::Error::other(others))
+        let detail = format!("`{}` is removed all the time", path.display());
+        Err(io::Error::other(detail))
     }
 }
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // While it is still locked, so that no other one's file is removed.
+        // While it is still locked, so that no file of another process is removed.
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();
         if let (Kind::Ticket, Some(folder)) = (self.kind, self.path.parent()) {
-            // One with other waiters stays.
+            // This fails if there are other waiters.
             let _ = fs::remove_dir(folder);
         }
     }

@@ -1,7 +1,7 @@
-//! From any older schema to the newest, one numbered file at a time.
+//! Migrations from any older schema to the newest, one numbered file at a time.
 //!
-//! `user_version` counts the files that were applied. Each one is applied in a transaction of its own together with its
-//! count, so that a process that ends in the middle has migrated or has not, and two that start at once do it once.
+//! `user_version` is the number of applied files. Each file is applied in a transaction together with its number, so that a crash
+//! leaves no half of a file, and two processes that start at once apply it once.
 
 use super::failure::{Failure, place_of};
 use lango_core::StoreError;
@@ -28,10 +28,9 @@ const MIGRATIONS: [&str; 16] = [
     include_str!("../../migrations/sqlite/0016_payments.sql"),
 ];
 
-/// The newest schema we know.
 const KNOWN: u32 = MIGRATIONS.len() as u32;
 
-/// Refuses a database that a newer lango wrote.
+/// Refuses a database of a newer version of lango.
 pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), Failure> {
     let found = schema(connection)?;
     if found > KNOWN {
@@ -45,16 +44,15 @@ pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), F
     Ok(())
 }
 
-/// Whether nothing is missing.
 pub(super) fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(schema(connection)? == KNOWN)
 }
 
-/// Applies what is missing.
+/// Applies the missing files.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     while schema(connection)? < KNOWN {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        // Another process may have been faster while this one waited for its turn.
+        // Another process may have applied it while this one waited for the lock.
         let version = schema(&transaction)?;
         if let Some(migration) = MIGRATIONS.get(version as usize) {
             transaction.execute_batch(migration)?;

@@ -1,10 +1,11 @@
-//! The file: where it is, that only its owner can read it, and whether it is ours.
+//! The file: where it is, that only its owner can read it, and whether it is a database of lango.
 //!
-//! A file that is not ours is looked at and left as it is. SQLite itself does the looking, on a connection that takes no
-//! locks and makes no files; reading the header by hand would release the locks that this process may hold on it.
+//! A file of another program is not changed. SQLite itself reads the header, on a connection without locks that creates no files;
+//! opening and closing the file here would release the locks that this process may have on it.
 
 use super::failure::{creation_error, place_of, sqlite_error};
 use lango_core::StoreError;
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{self, DirBuilder, OpenOptions, Permissions};
 use std::io;
@@ -12,19 +13,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// What a database of lango carries in its header: `lang`.
+/// The id in the header of a database of lango: `lang`.
 pub(super) const APPLICATION_ID: i32 = 0x6c61_6e67;
 
-const OWNER_ONLY: u32 = 0o600;
-const OWNER_ONLY_FOLDER: u32 = 0o700;
-
-/// The path from the root, so that no later change of folder or reading as an address can give it another meaning. Links
-/// are followed as far as they lead, because whoever comes by another name has to find the same locks beside it.
+/// Returns the absolute path, with symbolic links resolved: a process that uses another name of the file must find the same
+/// locks beside it.
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     let path = std::path::absolute(path).map_err(|error| unreadable(path, error.to_string()))?;
-    for there in path.ancestors() {
-        if let Ok(real) = fs::canonicalize(there) {
-            return Ok(match path.strip_prefix(there) {
+    for existing in path.ancestors() {
+        if let Ok(real) = fs::canonicalize(existing) {
+            return Ok(match path.strip_prefix(existing) {
                 Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
                 _ => real,
             });
@@ -33,7 +31,7 @@ pub(super) fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(path)
 }
 
-/// Finds the database or makes an empty file for it, and sees to it that only the owner can read it.
+/// Finds the database or creates an empty file for it, and makes it readable by its owner only.
 pub(super) fn prepare(path: &Path) -> Result<(), StoreError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -50,8 +48,8 @@ pub(super) fn prepare(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The file that SQLite keeps beside the database under this suffix.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+/// Returns the path with this suffix.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -61,16 +59,16 @@ fn create(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new()
             .recursive(true)
-            .mode(OWNER_ONLY_FOLDER)
+            .mode(0o700)
             .create(folder)?;
     }
     match OpenOptions::new()
         .write(true)
         .create_new(true)
-        .mode(OWNER_ONLY)
+        .mode(0o600)
         .open(path)
     {
-        // Another process that starts at the same moment made it.
+        // Another process created it at the same moment.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other.map(drop),
     }
@@ -79,14 +77,20 @@ fn create(path: &Path) -> io::Result<()> {
 fn close_to_others(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(file) if file.permissions().mode() & 0o077 != 0 => {
-            fs::set_permissions(path, Permissions::from_mode(OWNER_ONLY))
+            fs::set_permissions(path, Permissions::from_mode(0o600))
         }
         _ => Ok(()),
     }
 }
 
 fn recognise(path: &Path) -> Result<(), StoreError> {
-    match application_id(path) {
+    let id = connect_immutable(path).and_then(|connection| {
+        // While a part of the database is still in its write-ahead log, the file is shorter than its header says. This keeps
+        // SQLite from calling that malformed.
+        connection.execute_batch("PRAGMA writable_schema = ON")?;
+        application_id(&connection)
+    });
+    match id {
         Ok(APPLICATION_ID) => Ok(()),
         Ok(_) => Err(foreign(path)),
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
@@ -99,7 +103,6 @@ fn recognise(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A database that is not ours.
 pub(super) fn foreign(path: &Path) -> StoreError {
     StoreError::Foreign {
         place: place_of(path),
@@ -107,29 +110,17 @@ pub(super) fn foreign(path: &Path) -> StoreError {
     }
 }
 
-fn application_id(path: &Path) -> rusqlite::Result<i32> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_URI
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(immutable_address(path), flags)?;
-    // The file may be shorter than it says while the rest is still in its write-ahead log. This keeps SQLite from
-    // calling that malformed before it has looked at the log.
-    connection.execute_batch("PRAGMA writable_schema = ON")?;
+pub(super) fn application_id(connection: &Connection) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, "application_id", |row| row.get(0))
 }
 
-/// The path as an address that tells SQLite to read the file as it is, without locks and without its log.
-fn immutable_address(path: &Path) -> String {
-    let mut address = String::from("file:");
-    for &byte in path.as_os_str().as_bytes() {
-        if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
-            address.push(char::from(byte));
-        } else {
-            address.push_str(&format!("%{byte:02x}"));
-        }
-    }
-    address.push_str("?immutable=1");
-    address
+/// Opens a connection that reads the file as it is, without locks and without its log.
+pub(super) fn connect_immutable(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let path = percent_encode(path.as_os_str().as_bytes(), NON_ALPHANUMERIC);
+    Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)
 }
 
 fn unreadable(path: &Path, detail: impl Into<String>) -> StoreError {

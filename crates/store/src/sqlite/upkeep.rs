@@ -1,10 +1,9 @@
-//! Care for the file as a whole: leaving nothing of what was deleted in it, and a copy of it while it is in use.
+//! Compaction of the file, so that no deleted data is left in it, and backups while it is in use.
 
-use super::SqliteEngine;
-use super::connection::open_reader;
+use super::connection::{open_reader, open_whole};
 use super::failure::{Failure, creation_error, place_of};
-use super::lock;
-use super::writer::open_whole;
+use super::place::beside;
+use super::{SqliteEngine, lock};
 use crate::archive::WipeOutcome;
 use crate::engine::Tx;
 use crate::tables::checkpoint;
@@ -13,61 +12,50 @@ use lango_core::StoreError;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 use std::fs::{self, File, OpenOptions};
-use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
+use std::{io, thread};
 
-/// What is rewritten so that pages hold nothing but what they should.
-const REWRITE: &str = "VACUUM";
-
-/// The write-ahead log is written to the file and emptied; tells first whether somebody was in the way.
-const EMPTY_LOG: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
-
-/// A copy that is not well says so here.
-const CHECK: &str = "PRAGMA quick_check(1)";
-
-/// How many pages of a copy are made at once, and how long it waits for somebody who is in the way.
+/// Number of pages that a backup copies at once.
 const PAGES: i32 = 2000;
-const PAUSE: Duration = Duration::from_millis(20);
+/// How often a backup tries again when another process has locked the database, and the pause between two attempts.
 const TRIES: usize = 500;
+const PAUSE: Duration = Duration::from_millis(20);
 
 impl SqliteEngine {
-    /// Writes the file anew, so that nothing of what was deleted is left in any part of it. It takes as long as the file is
-    /// large, and nobody writes meanwhile.
+    /// Rewrites the file, so that no deleted data is left in any part of it. The duration grows with the file, and all writers wait.
     pub async fn compact(&self) -> Result<WipeOutcome, StoreError> {
-        if self.writer.is_in_memory() {
+        let Some(path) = self.path().map(Path::to_owned) else {
             return Ok(WipeOutcome::Clean);
-        }
-        let path = self.writer.path().to_owned();
+        };
         blocking(move || compact(&path)).await
     }
 
     /// Counts the sessions that a process, this one or another, has locked.
     pub(crate) async fn count_locks(&self) -> Result<usize, StoreError> {
-        let path = self.writer.path().to_owned();
+        let Some(path) = self.path().map(Path::to_owned) else {
+            return Ok(0);
+        };
         blocking(move || lock::count(&path)).await
     }
 
     /// Returns the address of the file for users.
     pub(crate) fn shown_place(&self) -> String {
-        shown_place(self.writer.path())
+        self.path()
+            .map_or_else(|| "sqlite::memory:".to_owned(), shown_place)
     }
 
-    /// Copies the database, as it is at this moment, to a file that is not there yet. `seen` hears how many pages are left
-    /// and how many there are.
+    /// Copies a snapshot of the database to a new file. Calls `seen` with the number of pages that are left and of all pages.
     pub async fn back_up(
         &self,
         to: PathBuf,
         seen: impl Fn(u64, u64) + Send + 'static,
     ) -> Result<(), StoreError> {
-        if self.writer.is_in_memory() {
-            return Err(StoreError::Failed {
-                detail: "a database in memory cannot be copied".to_owned(),
-            });
-        }
-        let path = self.writer.path().to_owned();
+        let path = self.path().map(Path::to_owned);
+        let path = path.ok_or_else(|| StoreError::Failed {
+            detail: "a database in memory cannot be copied".to_owned(),
+        })?;
         blocking(move || back_up(&path, &to, &seen)).await
     }
 }
@@ -90,15 +78,17 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|error| StoreError::Failed {
-        detail: format!("it was cut off: {error}"),
+        detail: format!("it was interrupted: {error}"),
     })?
 }
 
 fn compact(path: &Path) -> Result<WipeOutcome, StoreError> {
     let connection = open_whole(path)?;
     let rewrite = || -> Result<bool, Failure> {
-        connection.execute_batch(REWRITE)?;
-        Ok(connection.query_row(EMPTY_LOG, [], |row| row.get(0))?)
+        connection.execute_batch("VACUUM")?;
+        // The first column says whether another connection kept it from emptying the log.
+        let empty_log = "PRAGMA wal_checkpoint(TRUNCATE)";
+        Ok(connection.query_row(empty_log, [], |row| row.get(0))?)
     };
     match rewrite() {
         Ok(false) => Ok(WipeOutcome::Clean),
@@ -109,35 +99,23 @@ fn compact(path: &Path) -> Result<WipeOutcome, StoreError> {
 }
 
 fn back_up(path: &Path, to: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
-    // An older schema is brought up to date first.
+    // This migrates an older schema.
     drop(open_whole(path)?);
-    if to
-        .try_exists()
-        .map_err(|error| creation_error(to, &error))?
-    {
+    let failed = |error| creation_error(to, &error);
+    if to.try_exists().map_err(failed)? {
         return Err(StoreError::Failed {
-            detail: format!("`{}` is there already", to.display()),
+            detail: format!("`{}` exists already", to.display()),
         });
     }
-    let part = part_of(to);
-    let copied = copy(path, &part, seen)
-        .and_then(|()| place(&part, to).map_err(|error| creation_error(to, &error)));
+    // The file has another name until it is complete.
+    let part = beside(to, &format!(".{}.part", std::process::id()));
+    let copied = copy(path, &part, seen).and_then(|()| rename(&part, to).map_err(failed));
     if copied.is_err() {
-        // Whatever is there of it is of no use.
         for suffix in ["", "-wal", "-shm", "-journal"] {
-            let mut name = part.as_os_str().to_owned();
-            name.push(suffix);
-            let _ = fs::remove_file(PathBuf::from(name));
+            let _ = fs::remove_file(beside(&part, suffix));
         }
     }
     copied
-}
-
-/// The name under which a file is written until it is whole.
-fn part_of(to: &Path) -> PathBuf {
-    let mut name = to.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    name.into()
 }
 
 fn copy(path: &Path, part: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
@@ -150,14 +128,15 @@ fn copy(path: &Path, part: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreEr
         .map_err(|error| creation_error(part, &error))?;
     let source = open_reader(path).map_err(|error| Failure::from(error).about(path))?;
     let copied = || -> Result<(), Failure> {
-        // One moment for all of it, however much is written meanwhile.
+        // One snapshot, however much is written meanwhile.
         source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
         let mut target = Connection::open(part)?;
         copy_pages(&source, &mut target, seen)?;
-        let said: String = target.query_row(CHECK, [], |row| row.get(0))?;
-        match said.as_str() {
+        let check = "PRAGMA quick_check(1)";
+        let problem: String = target.query_row(check, [], |row| row.get(0))?;
+        match problem.as_str() {
             "ok" => Ok(()),
-            other => Err(Failure::other(format!("the copy is not well: {other}"))),
+            problem => Err(Failure::other(format!("the copy is damaged: {problem}"))),
         }
     };
     copied().map_err(|failure| failure.about(part))
@@ -187,8 +166,8 @@ fn copy_pages(
     }
 }
 
-/// Gives the finished file its name, on the disk as well. A name that was taken meanwhile is left alone.
-fn place(part: &Path, to: &Path) -> io::Result<()> {
+/// Renames the finished file and syncs the folder. Fails if another file has got that name meanwhile.
+fn rename(part: &Path, to: &Path) -> io::Result<()> {
     File::open(part)?.sync_all()?;
     if to.try_exists()? {
         return Err(io::ErrorKind::AlreadyExists.into());

@@ -1,13 +1,11 @@
-//! The one thread that writes.
+//! The thread that writes.
 //!
-//! It takes whatever is queued, up to a limit, and runs it in one transaction, each job in a savepoint of its own: a job
-//! that fails undoes itself and nobody else. One commit, and with it at most one disk sync, serves the whole group. Only
-//! then is anybody answered; when the commit fails, everybody gets that error and nothing of the group is stored.
+//! It takes queued jobs, up to a limit, and runs them in one transaction, each in a savepoint of its own: a job that fails is
+//! rolled back alone. One commit, and with it at most one disk sync, serves the whole group. The jobs are answered after that; if
+//! the commit fails, all of them get that error and none is stored.
 
-use super::connection::{WRITER_PATIENCE, execute, open_writer};
+use super::connection::{execute, open_whole, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
-use super::in_memory::{self, InMemory};
-use super::upkeep::refuse_unfinished;
 use crate::engine::Durability;
 use crate::tables::OpenMode;
 use lango_core::StoreError;
@@ -15,18 +13,21 @@ use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// How many jobs can wait; a sender beyond that waits for room.
+/// Number of jobs that can be queued; further senders wait.
 const QUEUE: usize = 256;
 
-/// How many jobs one transaction takes.
+/// Number of jobs in one transaction.
 const GROUP: usize = 64;
 
-/// What is written. It may be run again if its group has to be.
+/// How long the writer waits for another process: one that compacts the file takes a while, and turns should not fail because of it.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A change. It may be run again if its group has to be.
 type Change = Box<dyn Fn(&mut Connection) -> Result<(), Failure> + Send>;
 
-/// Something to store.
 pub(super) struct Work {
     change: Change,
     durability: Durability,
@@ -37,30 +38,27 @@ struct Job {
     answer: oneshot::Sender<Result<(), StoreError>>,
 }
 
-/// The handle to the thread. Dropping it finishes what is queued and waits for the thread to end.
+/// The handle to the thread. Dropping it finishes queued jobs and waits for the thread to end.
 pub(super) struct Writer {
-    path: PathBuf,
+    pub path: PathBuf,
     open_mode: OpenMode,
-    running: Mutex<Option<Running>>,
-    /// The database, if it is in memory: work is done on the caller's thread then.
-    memory: Option<Arc<InMemory>>,
+    thread: Mutex<Option<WriterThread>>,
 }
 
-/// The thread, once it is started.
-struct Running {
+struct WriterThread {
     jobs: mpsc::Sender<Job>,
     thread: JoinHandle<()>,
 }
 
-impl Running {
-    /// Opens the database, which brings its schema up to date, and starts the thread.
+impl WriterThread {
+    /// Opens the database, which migrates it, and starts the thread.
     fn start(path: &Path, open_mode: OpenMode) -> Result<Self, StoreError> {
         let mut connection = match open_mode {
             OpenMode::Normal => open_whole(path)?,
             OpenMode::TransferTarget => open_writer(path)?,
         };
         connection
-            .busy_timeout(WRITER_PATIENCE)
+            .busy_timeout(BUSY_TIMEOUT)
             .map_err(|error| sqlite_error(place_of(path), &error))?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let path = path.to_owned();
@@ -74,78 +72,31 @@ impl Running {
     }
 }
 
-/// Opens the database for writing, unless it is the target of an unfinished transfer.
-pub(super) fn open_whole(path: &Path) -> Result<Connection, StoreError> {
-    let mut connection = open_writer(path)?;
-    refuse_unfinished(&mut connection, path).map_err(|failure| failure.about(path))?;
-    Ok(connection)
-}
-
 impl Writer {
-    /// A writer of this database, which is opened when it is first needed.
-    pub(super) fn at(path: PathBuf, open_mode: OpenMode) -> Self {
+    pub(super) fn new(path: PathBuf, open_mode: OpenMode) -> Self {
         Self {
             path,
             open_mode,
-            running: Mutex::new(None),
-            memory: None,
+            thread: Mutex::new(None),
         }
-    }
-
-    /// A writer of a database in memory.
-    pub(super) fn in_memory(memory: Arc<InMemory>) -> Self {
-        let mut writer = Self::at(PathBuf::from(in_memory::PLACE), OpenMode::Normal);
-        writer.memory = Some(memory);
-        writer
-    }
-
-    /// Whether there is no file.
-    pub(super) fn is_in_memory(&self) -> bool {
-        self.memory.is_some()
-    }
-
-    /// Where the database is.
-    pub(super) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Opens the database, unless it is open.
     pub(super) fn open(&self) -> Result<(), StoreError> {
-        match &self.memory {
-            Some(memory) => memory.with(|_| Ok(())),
-            None => self.jobs().map(drop),
-        }
+        self.jobs().map(drop)
     }
 
     fn jobs(&self) -> Result<mpsc::Sender<Job>, StoreError> {
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = match &*running {
-            Some(running) => running,
-            None => running.insert(Running::start(&self.path, self.open_mode)?),
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let thread = match &*thread {
+            Some(thread) => thread,
+            None => thread.insert(WriterThread::start(&self.path, self.open_mode)?),
         };
-        Ok(running.jobs.clone())
+        Ok(thread.jobs.clone())
     }
 
-    /// Has the work done, and resolves when it is durable. Work that was queued is done even if nobody waits for it.
-    async fn submit(&self, work: Work) -> Result<(), StoreError> {
-        if let Some(memory) = &self.memory {
-            return memory.with(|connection| {
-                execute(connection, "BEGIN")?;
-                alone(connection, &work)?
-            });
-        }
-        let stopped = || StoreError::Failed {
-            detail: "the writer has stopped".to_owned(),
-        };
-        let (answer, answered) = oneshot::channel();
-        let jobs = self.jobs()?;
-        jobs.send(Job { work, answer })
-            .await
-            .map_err(|_| stopped())?;
-        answered.await.map_err(|_| stopped())?
-    }
-
-    /// Has a change made, in a transaction, and gives what it found out. It must be short: turns wait behind it.
+    /// Makes a change in a transaction and returns its result once it is durable. A queued change is made even if the future is
+    /// dropped. It must be short: turns wait behind it.
     pub(super) async fn change<T, F>(
         &self,
         durability: Durability,
@@ -155,29 +106,32 @@ impl Writer {
         T: Send + 'static,
         F: Fn(&mut Connection) -> Result<T, Failure> + Send + 'static,
     {
-        let found = Arc::new(Mutex::new(None));
-        let place = Arc::clone(&found);
+        let result = Arc::new(Mutex::new(None));
+        let slot = Arc::clone(&result);
         let change: Change = Box::new(move |connection| {
             let result = change(connection)?;
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             Ok(())
         });
-        self.submit(Work { change, durability }).await?;
-        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-        found.take().ok_or_else(|| StoreError::Failed {
-            detail: "a change gave nothing back".to_owned(),
-        })
+        let stopped = || StoreError::Failed {
+            detail: "the writer has stopped".to_owned(),
+        };
+        let work = Work { change, durability };
+        let (answer, answered) = oneshot::channel();
+        let sent = self.jobs()?.send(Job { work, answer }).await;
+        sent.map_err(|_| stopped())?;
+        answered.await.map_err(|_| stopped())??;
+        let mut result = result.lock().unwrap_or_else(PoisonError::into_inner);
+        result.take().ok_or_else(stopped)
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        let running = self
-            .running
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(Running { jobs, thread }) = running.take() {
-            // Without anybody to send, the queue ends.
+        let thread = self.thread.get_mut();
+        let thread = thread.unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(WriterThread { jobs, thread }) = thread {
+            // Without a sender, the queue ends.
             drop(jobs);
             // A writer that panicked has nothing left to finish.
             let _ = thread.join();
@@ -187,51 +141,25 @@ impl Drop for Writer {
 
 fn write_until_closed(connection: &mut Connection, path: &Path, mut queue: mpsc::Receiver<Job>) {
     let mut jobs = Vec::with_capacity(GROUP);
-    let mut sync = Sync::Disk;
+    let mut synced = Durability::Machine;
     while queue.blocking_recv_many(&mut jobs, GROUP) > 0 {
         let group: Vec<&Work> = jobs.iter().map(|job| &job.work).collect();
-        let results = store_group(connection, path, &group, &mut sync);
+        let results = store_group(connection, path, &group, &mut synced);
         for (job, result) in jobs.drain(..).zip(results) {
-            // Whoever stopped waiting does not want to know.
+            // The caller may have stopped waiting.
             let _ = job.answer.send(result);
         }
     }
 }
 
-/// What a commit waits for. Each is in the file before it is answered, and so outlives the process. Only one that binds
-/// lango waits for the disk as well, and that brings everything before it there too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sync {
-    File,
-    Disk,
-}
-
-impl Sync {
-    fn needed_by(group: &[&Work]) -> Self {
-        let binds = |work: &&Work| work.durability == Durability::Machine;
-        if group.iter().any(binds) {
-            Self::Disk
-        } else {
-            Self::File
-        }
-    }
-
-    fn statement(self) -> &'static str {
-        match self {
-            Self::File => "PRAGMA synchronous = NORMAL",
-            Self::Disk => "PRAGMA synchronous = FULL",
-        }
-    }
-}
-
-/// Stores a group with one commit and gives the result of each job, in their order.
+/// Stores a group with one commit and returns the result of each job, in their order. `synced` is the current setting.
 fn store_group(
     connection: &mut Connection,
     path: &Path,
     group: &[&Work],
-    sync: &mut Sync,
+    synced: &mut Durability,
 ) -> Vec<Result<(), StoreError>> {
-    match try_group(connection, group, sync) {
+    match try_group(connection, group, synced) {
         Ok(results) => results
             .into_iter()
             .map(|result| result.map_err(|failure| failure.about(path)))
@@ -249,48 +177,63 @@ fn store_group(
     }
 }
 
+/// Every commit is in the file before it is answered. One that must survive a crash of the machine also waits for the disk, which
+/// brings all earlier ones there too.
+fn durability_of(group: &[&Work]) -> Durability {
+    let is_bound = |work: &&Work| work.durability == Durability::Machine;
+    match group.iter().any(is_bound) {
+        true => Durability::Machine,
+        false => Durability::Process,
+    }
+}
+
 fn try_group(
     connection: &mut Connection,
     group: &[&Work],
-    sync: &mut Sync,
+    synced: &mut Durability,
 ) -> rusqlite::Result<Vec<Result<(), Failure>>> {
-    let needed = Sync::needed_by(group);
-    if *sync != needed {
-        execute(connection, needed.statement())?;
-        *sync = needed;
+    let needed = durability_of(group);
+    if *synced != needed {
+        let set = match needed {
+            Durability::Process => "PRAGMA synchronous = NORMAL",
+            Durability::Machine => "PRAGMA synchronous = FULL",
+        };
+        execute(connection, set)?;
+        *synced = needed;
     }
     execute(connection, "BEGIN IMMEDIATE")?;
     if let [work] = group {
-        return alone(connection, work).map(|result| vec![result]);
+        let result = (work.change)(connection);
+        end(connection, result.is_ok())?;
+        return Ok(vec![result]);
     }
     let results = group
         .iter()
-        .map(|work| beside_others(connection, work))
+        .map(|work| run_in_savepoint(connection, work))
         .collect::<rusqlite::Result<_>>()?;
     execute(connection, "COMMIT")?;
     Ok(results)
 }
 
-/// Runs a job that has the transaction to itself.
-fn alone(connection: &mut Connection, work: &Work) -> rusqlite::Result<Result<(), Failure>> {
-    let result = (work.change)(connection);
-    match result {
-        Ok(()) => execute(connection, "COMMIT")?,
-        Err(_) if connection.is_autocommit() => {}
-        Err(_) => execute(connection, "ROLLBACK")?,
+/// Ends the transaction of a single job.
+pub(super) fn end(connection: &Connection, is_ok: bool) -> rusqlite::Result<()> {
+    match is_ok {
+        true => execute(connection, "COMMIT"),
+        // SQLite may have rolled back by itself.
+        false if connection.is_autocommit() => Ok(()),
+        false => execute(connection, "ROLLBACK"),
     }
-    Ok(result)
 }
 
-/// Runs a job in a savepoint. The outer error is one that took the whole transaction with it.
-fn beside_others(
+/// Runs a job in a savepoint. The outer error is one that rolled back the whole transaction.
+fn run_in_savepoint(
     connection: &mut Connection,
     work: &Work,
 ) -> rusqlite::Result<Result<(), Failure>> {
     execute(connection, "SAVEPOINT job")?;
     let result = (work.change)(connection);
     match result {
-        // SQLite rolls back everything by itself when it runs out of room or cannot read and write.
+        // SQLite rolls back everything by itself when the disk is full or fails.
         Err(Failure::Sqlite(error)) if connection.is_autocommit() => return Err(error),
         Err(_) => execute(connection, "ROLLBACK TO job")?,
         Ok(()) => {}

@@ -1,14 +1,14 @@
-//! The statements on the leases of sessions and on the queues for them. All times are the database's own. The tables have
+//! The statements on the leases of sessions and on the queues for them. All times are by the database's clock. The tables have
 //! older names: `holds` has the leases, `hold_line` the tickets, and `holder` is a replica.
 
 use crate::engine::Sql;
 
-/// Takes hold of a session (`$1`) for us (`$2`) for so many seconds (`$3`), if nobody else has it and nobody else came
-/// before. What we had, or do not know that we have, we get again under a new number. Within a copy of lango the
-/// order is its own affair, so its place is that of its first ticket. Tickets that were given up (`$4`) do not count, and
-/// one that was waited with (`$5`) is given back.
+/// Acquires the lease of a session (`$1`) for a replica (`$2`) for so many seconds (`$3`), if no other replica has it and no
+/// waiter of another replica came before. A replica that has it already, perhaps without knowing, gets it with a new fence. A
+/// replica orders its own waiters, so its place is that of its first ticket. Released tickets (`$4`) do not count, and the
+/// waiter's ticket (`$5`) is deleted.
 pub(in crate::postgres) const CLAIM: Sql = Sql::only_postgres(
-    "WITH line AS MATERIALIZED (
+    "WITH queue AS MATERIALIZED (
         SELECT count(*) AS before FROM hold_line
          WHERE session = $1 AND holder <> $2 AND until > clock_timestamp()
            AND ticket < coalesce((SELECT min(ticket) FROM hold_line
@@ -17,25 +17,24 @@ pub(in crate::postgres) const CLAIM: Sql = Sql::only_postgres(
      claimed AS (
         INSERT INTO holds (session, holder, fence, until)
         SELECT $1, $2, nextval('hold_fences'), clock_timestamp() + make_interval(secs => $3)
-          FROM line WHERE before = 0
+          FROM queue WHERE before = 0
             ON CONFLICT (session) DO UPDATE
            SET holder = excluded.holder, fence = nextval('hold_fences'),
                until = clock_timestamp() + make_interval(secs => $3)
          WHERE holds.until <= clock_timestamp() OR holds.holder = excluded.holder
         RETURNING fence),
-     given_back AS (
+     deleted AS (
         DELETE FROM hold_line
          WHERE ticket = ANY ($4::bigint[]) OR ticket = $5 AND EXISTS (SELECT FROM claimed))
      SELECT fence FROM claimed",
 );
 
-/// Joins the line before a session (`$1`), if fewer than `$5` are in it. Gives the ticket, and how many were there.
+/// Joins the queue of a session (`$1`), if it has fewer than `$5` waiters. Returns the ticket and the number of waiters before.
 ///
-/// It locks nothing that anybody else needs, and nothing for longer than itself: a copy that stops in the middle must not
-/// keep others from what they hold. Hence those who come at one moment do not see each other, and the line is longer by
-/// them; within a copy it never is.
+/// It locks no row that others need, and none for longer than the statement: a replica that stops in the middle must not block
+/// the leases of others. Hence replicas that join at the same moment do not see each other, and the queue may become longer.
 pub(in crate::postgres) const JOIN_QUEUE: Sql = Sql::only_postgres(
-    "WITH line AS MATERIALIZED (
+    "WITH queue AS MATERIALIZED (
         SELECT count(*) AS waiting FROM hold_line
          WHERE session = $1 AND until > clock_timestamp() AND ticket <> ALL ($4::bigint[])),
      left_over AS (
@@ -43,13 +42,13 @@ pub(in crate::postgres) const JOIN_QUEUE: Sql = Sql::only_postgres(
          WHERE session = $1 AND (until <= clock_timestamp() OR ticket = ANY ($4::bigint[]))),
      joined AS (
         INSERT INTO hold_line (session, holder, until)
-        SELECT $1, $2, clock_timestamp() + make_interval(secs => $3) FROM line WHERE waiting < $5
+        SELECT $1, $2, clock_timestamp() + make_interval(secs => $3) FROM queue WHERE waiting < $5
         RETURNING ticket)
-     SELECT (SELECT ticket FROM joined), waiting FROM line",
+     SELECT (SELECT ticket FROM joined), waiting FROM queue",
 );
 
-/// Whether it may be our turn (`$2`) at a session (`$1`), and whether our ticket (`$3`) is still in the line. Tickets that
-/// were given up (`$4`) do not count.
+/// Returns whether a replica (`$2`) may be next for a session (`$1`), and whether its ticket (`$3`) is still in the queue.
+/// Released tickets (`$4`) do not count.
 pub(in crate::postgres) const IS_NEXT: Sql = Sql::only_postgres(
     "SELECT NOT EXISTS (SELECT FROM holds
                          WHERE session = $1 AND until > clock_timestamp() AND holder <> $2)
@@ -61,8 +60,8 @@ pub(in crate::postgres) const IS_NEXT: Sql = Sql::only_postgres(
             EXISTS (SELECT FROM hold_line WHERE ticket = $3)",
 );
 
-/// Renews holds (`$1` and their numbers `$2`) and tickets (`$4`), all but those that somebody has locked: one of them must
-/// not keep the others waiting. Gives the numbers of the holds that are still ours, and whether they were renewed.
+/// Renews leases (`$1` and their fences `$2`) and tickets (`$4`), except for locked rows, which must not block the others.
+/// Returns the fences of the leases that this replica still has, and whether they were renewed.
 pub(in crate::postgres) const RENEW: &str = "WITH free AS MATERIALIZED (
         SELECT session FROM holds
          WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[]) AND until > clock_timestamp()
@@ -81,48 +80,45 @@ pub(in crate::postgres) const RENEW: &str = "WITH free AS MATERIALIZED (
       WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[])
         AND (until > clock_timestamp() OR EXISTS (SELECT FROM renewed WHERE renewed.fence = holds.fence))";
 
-/// Renews one hold (`$1` and its number `$2`), and waits for whoever has locked it for as long as `$4` says. Gives its
-/// number, if it is still ours.
-pub(in crate::postgres) const RENEW_ALONE: &str = "WITH lock_wait AS MATERIALIZED (
+/// Renews one lease (`$1` and its fence `$2`), and waits for a lock on its row for as long as `$4` says. Returns its fence, if
+/// this replica still has it.
+pub(in crate::postgres) const RENEW_ALONE: &str = "WITH lock_timeout AS MATERIALIZED (
         SELECT set_config('lock_timeout', $4, true))
      UPDATE holds SET until = clock_timestamp() + make_interval(secs => $3)
       WHERE session = $1 AND fence = $2 AND until > clock_timestamp()
-        AND (SELECT count(*) FROM lock_wait) > 0
+        AND (SELECT count(*) FROM lock_timeout) > 0
      RETURNING fence";
 
-/// Lets go of holds (`$1` and their numbers `$2`), all but those that somebody has locked, and of tickets (`$3`). Gives the
-/// numbers of the holds that are left. It waits for no disk: a hold that comes back because the server fell over ends with
-/// its lease.
-pub(in crate::postgres) const RELEASE: &str = "WITH quickly AS MATERIALIZED (
+/// Releases leases (`$1` and their fences `$2`), except for locked rows, and tickets (`$3`). Returns the fences of the leases that
+/// are left. It does not wait for the disk: a release that a crash of the server undoes is made up for when the lease expires.
+pub(in crate::postgres) const RELEASE: &str = "WITH no_sync AS MATERIALIZED (
         SELECT set_config('synchronous_commit', 'off', true)),
      free AS MATERIALIZED (
         SELECT session FROM holds
          WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[])
-           AND (SELECT count(*) FROM quickly) > 0
+           AND (SELECT count(*) FROM no_sync) > 0
            FOR NO KEY UPDATE SKIP LOCKED),
      released AS (
         UPDATE holds SET until = '-infinity'
          WHERE session = ANY (ARRAY(SELECT session FROM free)) AND fence = ANY ($2::bigint[])
         RETURNING fence),
-     given_back AS (
+     deleted AS (
         DELETE FROM hold_line WHERE ticket = ANY ($3::bigint[]) AND (SELECT count(*) FROM released) >= 0)
      SELECT fence FROM holds
       WHERE session = ANY ($1::text[]) AND fence = ANY ($2::bigint[]) AND until > clock_timestamp()
         AND NOT EXISTS (SELECT FROM released WHERE released.fence = holds.fence)";
 
-/// Whether somebody has taken a session (`$1`) since it was held under a number (`$2`).
+/// Returns whether another replica has acquired a session (`$1`) since a lease with this fence (`$2`).
 pub(in crate::postgres) const SUCCEEDED: Sql =
     Sql::only_postgres("SELECT 1 FROM holds WHERE session = $1 AND fence <> $2");
 
-/// What a copy listens to, to be told sooner than it would look.
 pub(in crate::postgres) const LISTEN: &str =
     "LISTEN lango_events; LISTEN lango_tasks; LISTEN lango_holds";
 
-/// Tells all copies. Apart from what it tells of: a notification makes commits wait for each other. It waits for no disk,
-/// because nobody relies on it.
+/// Notifies all replicas, apart from the transaction that it is about, because notifications make commits wait for each other. It
+/// does not wait for the disk, because notifications may be lost.
 pub(in crate::postgres) const NOTIFY: &str =
-    "SELECT pg_notify(said.channel, said.what), set_config('synchronous_commit', 'off', true)
-       FROM unnest($1::text[], $2::text[]) AS said (channel, what)";
+    "SELECT pg_notify(sent.channel, sent.subject), set_config('synchronous_commit', 'off', true)
+       FROM unnest($1::text[], $2::text[]) AS sent (channel, subject)";
 
-/// The number of our connection, which is on all that is said over it.
-pub(in crate::postgres) const WHO_WE_ARE: &str = "SELECT pg_backend_pid()";
+pub(in crate::postgres) const PROCESS_ID: &str = "SELECT pg_backend_pid()";

@@ -1,4 +1,4 @@
-//! Groups of work in one commit: what fails undoes itself only.
+//! Groups of jobs in one commit: a job that fails is rolled back alone.
 
 use super::*;
 use crate::log;
@@ -6,16 +6,12 @@ use crate::sqlite::now;
 use lango_core::{Batch, NewSession, SessionId, Timestamp, UserId};
 use lango_testkit::session_store_contract::Sketch;
 
-/// A connection as the thread has it, with one empty session for each of the jobs `0..=9`.
+/// Opens a connection as the thread does, with one empty session for each of the jobs `0..=9`.
 fn open_with_sessions(folder: &tempfile::TempDir) -> (Connection, PathBuf) {
     let path = folder.path().join("lango.db");
     let mut connection = open_writer(&path).unwrap();
     let sessions: Vec<_> = (0..10).map(|job| create(job, Timestamp(0))).collect();
-    assert!(
-        store(&mut connection, &path, &sessions)
-            .iter()
-            .all(Result::is_ok)
-    );
+    assert_stored(&mut connection, &path, &sessions);
     (connection, path)
 }
 
@@ -25,12 +21,13 @@ fn create(job: u32, created: Timestamp) -> Work {
         user: UserId::from("local"),
         created,
     };
+    let change = move |connection: &mut Connection| {
+        now(connection, &session, |tx, session| {
+            Box::pin(log::create(tx, session))
+        })
+    };
     Work {
-        change: Box::new(move |connection| {
-            now(connection, &session, |tx, session| {
-                Box::pin(log::create(tx, session))
-            })
-        }),
+        change: Box::new(change),
         durability: Durability::Process,
     }
 }
@@ -64,9 +61,14 @@ fn append_that_fails_late(job: u32) -> Work {
 
 fn store(connection: &mut Connection, path: &Path, group: &[Work]) -> Vec<Result<(), StoreError>> {
     let group: Vec<&Work> = group.iter().collect();
-    let results = store_group(connection, path, &group, &mut Sync::File);
+    let results = store_group(connection, path, &group, &mut Durability::Process);
     assert!(connection.is_autocommit(), "a transaction was left open");
     results
+}
+
+fn assert_stored(connection: &mut Connection, path: &Path, group: &[Work]) {
+    let results = store(connection, path, group);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
 /// How many events and turns another connection sees of each job.
@@ -82,7 +84,7 @@ fn seen(path: &Path) -> Vec<(i64, i64)> {
 }
 
 #[test]
-fn a_failing_job_does_no_harm_to_its_neighbours() {
+fn a_failing_job_does_not_affect_the_others() {
     let folder = tempfile::tempdir().unwrap();
     let (mut connection, path) = open_with_sessions(&folder);
     let group = [
@@ -106,29 +108,29 @@ fn a_failing_job_does_no_harm_to_its_neighbours() {
     let mut expected = vec![(0, 0); 10];
     (expected[0], expected[3]) = ((3, 1), (3, 1));
     assert_eq!(seen(&path), expected);
-    assert!(store(&mut connection, &path, &[append(1, "one")])[0].is_ok());
+    assert_stored(&mut connection, &path, &[append(1, "one")]);
 }
 
 #[test]
-fn only_what_binds_lango_waits_for_the_disk() {
+fn only_jobs_that_must_survive_the_machine_wait_for_the_disk() {
     let folder = tempfile::tempdir().unwrap();
     let (mut connection, path) = open_with_sessions(&folder);
     let exchange = Sketch::of(&session(0)).exchange("one", "1").batch();
-    let mut sync = Sync::File;
+    let mut synced = Durability::Process;
     for (event, level) in exchange.iter().zip([2, 1, 2]) {
         let work = append_batch([event.clone()].into());
-        assert!(store_group(&mut connection, &path, &[&work], &mut sync)[0].is_ok());
+        assert!(store_group(&mut connection, &path, &[&work], &mut synced)[0].is_ok());
         let set: i64 = connection
             .pragma_query_value(None, "synchronous", |row| row.get(0))
             .unwrap();
         assert_eq!(set, level, "{:?}", event.body);
     }
     let [quiet, binding] = [append(1, "one"), append(2, "one")];
-    assert_eq!(Sync::needed_by(&[&quiet, &binding]), Sync::Disk);
+    assert_eq!(durability_of(&[&quiet, &binding]), Durability::Machine);
 }
 
 #[test]
-fn a_commit_that_fails_is_an_error_for_everybody_and_stores_nothing() {
+fn a_commit_that_fails_is_an_error_for_all_jobs_and_stores_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (mut connection, path) = open_with_sessions(&folder);
     // A reference to nothing that SQLite checks at the commit and not before.
@@ -139,27 +141,17 @@ fn a_commit_that_fails_is_an_error_for_everybody_and_stores_nothing() {
              BEGIN INSERT INTO trap VALUES ('nobody'); END;",
         )
         .unwrap();
-    let results = store(
-        &mut connection,
-        &path,
-        &[append(0, "one"), append(1, "one"), append(2, "one")],
-    );
+    let group = [append(0, "one"), append(1, "one"), append(2, "one")];
+    let results = store(&mut connection, &path, &group);
     assert!(results.iter().all(Result::is_err), "{results:?}");
     assert_eq!(seen(&path), [(0, 0); 10]);
-    assert!(
-        store(
-            &mut connection,
-            &path,
-            &[append(0, "one"), append(2, "one")]
-        )
-        .iter()
-        .all(Result::is_ok)
-    );
+    let group = [append(0, "one"), append(2, "one")];
+    assert_stored(&mut connection, &path, &group);
     assert_eq!(seen(&path)[..3], [(3, 1), (0, 0), (3, 1)]);
 }
 
 #[test]
-fn without_room_the_jobs_are_told_so_and_later_ones_go_on() {
+fn a_full_disk_fails_the_jobs_and_later_ones_succeed() {
     let folder = tempfile::tempdir().unwrap();
     let (mut connection, path) = open_with_sessions(&folder);
     let pages: i64 = connection
@@ -177,14 +169,10 @@ fn without_room_the_jobs_are_told_so_and_later_ones_go_on() {
         matches!(&results[1], Err(StoreError::Full { .. })),
         "{results:?}"
     );
-    // Whether the small one survives is for SQLite to say; its answer must be the truth.
+    // SQLite decides whether the small one survives; the answer must match.
     assert_eq!(seen(&path)[0].0 == 3, results[0].is_ok());
     assert_eq!(seen(&path)[1], (0, 0));
     allow(&connection, pages + 1000);
     let large = append(1, &"long ".repeat(100_000));
-    assert!(
-        store(&mut connection, &path, &[large, append(2, "one")])
-            .iter()
-            .all(Result::is_ok)
-    );
+    assert_stored(&mut connection, &path, &[large, append(2, "one")]);
 }

@@ -144,6 +144,10 @@ impl<'a> Connected<'a> {
             client.batch_execute(&set_up(leases.length)).await?;
             client.batch_execute(LISTEN).await?;
             let own = client.query_one(PROCESS_ID, &[]).await?.try_get(0)?;
+            // Prepared now, so that the first release takes one round trip.
+            for statement in [RENEW, RENEW_ALONE, RELEASE, NOTIFY] {
+                client.prepare_cached(statement).await?;
+            }
             Ok(Self {
                 leases,
                 client,
@@ -155,7 +159,6 @@ impl<'a> Connected<'a> {
         in_time(limit(leases), open).await
     }
 
-    /// Runs a statement, which is prepared when it is first used.
     async fn query(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
         let query = async {
             let statement = self.client.prepare_cached(statement).await?;

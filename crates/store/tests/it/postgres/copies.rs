@@ -110,7 +110,8 @@ async fn whoever_comes_after_a_dead_copy_takes_over_and_the_dead_writes_nothing(
 
     // Whoever lost it can hold it again.
     drop(lease);
-    let _again = acquire(&left, &session).await;
+    // It may have to wait: `right` releases the lease of its last check in the background.
+    let _again = left.acquire(&session, WAIT).await.unwrap();
     let mut sketch = Sketch::of(&session).at(7).exchange("three", "3");
     left.append(sketch.batch()).await.unwrap();
     assert_eq!(right.verify(&session).await.unwrap(), 9);

@@ -1,0 +1,140 @@
+//! Clients of the server, each with a connection and a conversation of its own.
+
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+
+/// How many clients send how many messages each, one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    pub clients: usize,
+    pub turns: usize,
+}
+
+/// What a client process prints.
+pub struct LoadResult {
+    pub refused: usize,
+    pub per_second: f64,
+    /// Milliseconds.
+    pub p50: f64,
+    pub p99: f64,
+}
+
+impl LoadResult {
+    pub fn parse(line: &str) -> Self {
+        let value: Value = serde_json::from_str(line).unwrap();
+        let number = |name: &str| value[name].as_f64().unwrap();
+        Self {
+            refused: number("refused") as usize,
+            per_second: number("perSecond"),
+            p50: number("p50"),
+            p99: number("p99"),
+        }
+    }
+}
+
+/// Sends the load: address, token, name of the conversations, clients, turns. Prints one line of JSON.
+pub fn run(arguments: &[String]) {
+    let [address, token, name, clients, turns] = arguments else {
+        panic!("client ADDRESS TOKEN NAME CLIENTS TURNS");
+    };
+    let (clients, turns): (usize, usize) = (clients.parse().unwrap(), turns.parse().unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let mut connections = Vec::new();
+        for number in 0..clients {
+            connections.push(Connection::open(address, token, format!("{name}-{number}")).await);
+        }
+        let began = Instant::now();
+        let talks: Vec<_> = connections
+            .into_iter()
+            .map(|connection| tokio::spawn(connection.talk(turns)))
+            .collect();
+        let (mut times, mut refused) = (Vec::new(), 0);
+        for talk in talks {
+            let (own, own_refused) = talk.await.unwrap();
+            times.extend(own);
+            refused += own_refused;
+        }
+        let elapsed = began.elapsed().as_secs_f64();
+        times.sort_unstable();
+        let at = |percent: usize| {
+            let time = times.get(times.len().saturating_sub(1) * percent / 100);
+            time.map_or(0.0, |time: &Duration| time.as_secs_f64() * 1e3)
+        };
+        let per_second = times.len() as f64 / elapsed;
+        let result =
+            json!({ "refused": refused, "perSecond": per_second, "p50": at(50), "p99": at(99) });
+        println!("{result}");
+    });
+}
+
+struct Connection {
+    stream: BufReader<TcpStream>,
+    head: String,
+    conversation: String,
+}
+
+impl Connection {
+    async fn open(address: &str, token: &str, conversation: String) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self {
+            stream: BufReader::new(stream),
+            head: format!(
+                "POST / HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nA2A-Version: 1.0\r\n\
+                 Content-Type: application/json\r\n"
+            ),
+            conversation,
+        }
+    }
+
+    /// Sends messages one after the other; returns the times of turns that completed, and how many were refused.
+    async fn talk(mut self, turns: usize) -> (Vec<Duration>, usize) {
+        let (mut times, mut refused) = (Vec::new(), 0);
+        for turn in 0..turns {
+            let began = Instant::now();
+            let answer = self.send(turn).await;
+            match answer["result"]["task"]["status"]["state"].as_str() {
+                Some("TASK_STATE_COMPLETED") => times.push(began.elapsed()),
+                _ if answer["error"]["code"] == -32000 => refused += 1,
+                _ => panic!("{answer}"),
+            }
+        }
+        (times, refused)
+    }
+
+    async fn send(&mut self, turn: usize) -> Value {
+        let conversation = &self.conversation;
+        let message = json!({
+            "messageId": format!("{conversation}-{turn}"),
+            "contextId": conversation,
+            "role": "ROLE_USER",
+            "parts": [{ "text": "what is in the notes?" }],
+        });
+        let params = json!({ "message": message });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params });
+        let body = call.to_string();
+        let request = format!("{}Content-Length: {}\r\n\r\n{body}", self.head, body.len());
+        self.stream.write_all(request.as_bytes()).await.unwrap();
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            self.stream.read_line(&mut line).await.unwrap();
+            let line = line.trim_end().to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length: ") {
+                length = value.parse().unwrap();
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).await.unwrap();
+        serde_json::from_slice(&body).unwrap()
+    }
+}

@@ -11,6 +11,7 @@ use lango_engine::Runner;
 use lango_net::Egress;
 use lango_server::{Notice, ServerContext};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The context of turns that callers start.
 pub struct ServedApp {
@@ -19,6 +20,30 @@ pub struct ServedApp {
     memory: Option<MemoryQueue>,
     mcp: Arc<Mcp>,
     egress: Egress,
+    errors: RecentErrors,
+}
+
+/// Errors that were printed lately, so that an outage does not print one line for each task.
+#[derive(Default)]
+struct RecentErrors(Mutex<Vec<(String, Instant)>>);
+
+impl RecentErrors {
+    /// How long an error is not repeated.
+    const QUIET: Duration = Duration::from_secs(30);
+    /// How many different errors are printed in that time.
+    const MAX_REMEMBERED: usize = 64;
+
+    /// Returns the error if it was not printed lately.
+    fn first(&self, error: String) -> Option<String> {
+        let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.retain(|(_, printed)| printed.elapsed() < Self::QUIET);
+        let is_known = recent.iter().any(|(known, _)| *known == error);
+        if is_known || recent.len() >= Self::MAX_REMEMBERED {
+            return None;
+        }
+        recent.push((error.clone(), Instant::now()));
+        Some(error)
+    }
 }
 
 /// What changes when agents are added.
@@ -45,6 +70,7 @@ impl ServedApp {
             memory,
             mcp,
             egress,
+            errors: RecentErrors::default(),
         })
     }
 
@@ -82,7 +108,10 @@ impl ServerContext for ServedApp {
 
     fn notify(&self, notice: Notice<'_>) {
         let text = match notice {
-            Notice::Error(error) => format!("a task failed: {error}"),
+            Notice::Error(error) => match self.errors.first(error.to_string()) {
+                Some(error) => format!("a task failed: {error}"),
+                None => return,
+            },
             Notice::TurnResumed { session, outcome } => {
                 format!("session {session}: an interrupted turn was resumed: {outcome}")
             }

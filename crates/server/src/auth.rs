@@ -1,7 +1,7 @@
 //! The auth middleware. A web page in a browser can send requests to this machine too, so the host must be one of ours, an
 //! origin must equal the host, and the caller must know the token. All of it is checked before a byte of the body is read.
 
-use crate::HEALTH;
+use crate::{HEALTH, READY};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -70,7 +70,7 @@ impl Auth {
         {
             return Err(Refusal::Origin);
         }
-        let is_open = matches!(request.uri().path(), CARD | HEALTH);
+        let is_open = matches!(request.uri().path(), CARD | HEALTH | READY);
         match self.token {
             Some(token) if !is_open && presented(headers) != Some(token) => Err(Refusal::Token),
             _ => Ok(()),

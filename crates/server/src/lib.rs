@@ -6,6 +6,7 @@ mod context;
 mod files;
 mod listen;
 mod messages;
+mod readiness;
 mod recovery;
 mod task_runner;
 mod turn_events;
@@ -13,8 +14,12 @@ mod turn_events;
 pub use context::{Notice, ServerContext};
 pub use files::INPUT_MODES;
 pub use listen::{Bounds, serve};
+pub use readiness::readiness;
 pub use recovery::Recovery;
 pub use task_runner::TaskRunner;
 
-/// The path of the health check.
+/// The path of the liveness check.
 pub const HEALTH: &str = "/healthz";
+
+/// The path of the readiness check.
+pub const READY: &str = "/readyz";

@@ -65,16 +65,13 @@ pub(crate) fn reference_part(attachment: &Attachment) -> Part {
     part
 }
 
-/// Returns the reports for the end of a turn. `streamed` is the part of the answer that was reported before.
-pub(crate) fn ending(report: &TurnReport, streamed: &str) -> Vec<Report> {
+/// Returns the reports for the end of a turn. The answer is reported whole, also if it was streamed: some clients keep only the
+/// last update of an artifact.
+pub(crate) fn ending(report: &TurnReport) -> Vec<Report> {
     let answer = report.answer.as_deref().unwrap_or_default();
     match &report.outcome {
         Outcome::Answered { limit } => {
-            let chunk = match answer.strip_prefix(streamed) {
-                Some("") if !streamed.is_empty() => None,
-                Some(rest) if !streamed.is_empty() => Some(ArtifactChunk::more(ANSWER, rest).last()),
-                _ => Some(ArtifactChunk::whole(ANSWER, vec![Part::text(answer)]).named("answer")),
-            };
+            let whole = ArtifactChunk::whole(ANSWER, vec![Part::text(answer)]).named("answer");
             let mut status = StatusMessage::empty();
             if let Some(author) = &report.author {
                 status = status.with("author", json!(author.as_str()));
@@ -82,8 +79,7 @@ pub(crate) fn ending(report: &TurnReport, streamed: &str) -> Vec<Report> {
             if let Some(limit) = limit {
                 status = status.with("limit", json!(limit.key()));
             }
-            let chunk = chunk.map(Report::Artifact);
-            chunk.into_iter().chain([Report::Completed(status)]).collect()
+            vec![Report::Artifact(whole), Report::Completed(status)]
         }
         Outcome::Limited { .. } | Outcome::Failed { .. } => vec![Report::Failed(answer.into())],
         Outcome::Cancelled => vec![Report::Cancelled(StatusMessage::empty())],

@@ -107,13 +107,13 @@ impl TaskRunner {
             end
         };
         let both = async { tokio::join!(running, TurnEvents::new(reporter).report(events)) };
-        let (end, streamed) = tokio::select! {
+        let (end, ()) = tokio::select! {
             biased;
             () = shutdown(run.stop.clone(), &stop) => return Ok(RunResult::Deferred),
             both = both => both,
         };
         let ended = match end {
-            Ok(TurnEnd::Finished(report)) => messages::ending(&report, &streamed),
+            Ok(TurnEnd::Finished(report)) => messages::ending(&report),
             Ok(TurnEnd::Waiting(waiting)) => {
                 vec![Report::AuthRequired(messages::waiting(&waiting))]
             }
@@ -133,7 +133,7 @@ impl TaskRunner {
     async fn close(&self, conversation: &mut Conversation) -> Result<Vec<Report>, RunnerError> {
         let (shown, _) = mpsc::channel(1);
         Ok(match conversation.close(&shown).await? {
-            Some(TurnEnd::Finished(report)) => messages::ending(&report, ""),
+            Some(TurnEnd::Finished(report)) => messages::ending(&report),
             _ => Vec::new(),
         })
     }
@@ -220,7 +220,7 @@ impl TaskRunner {
             found = runner.standing(session, turn).await?;
         }
         Ok(match found {
-            Standing::Finished(report) => AgentStatus::Changed(messages::ending(&report, "")),
+            Standing::Finished(report) => AgentStatus::Changed(messages::ending(&report)),
             Standing::Waiting(waiting) => {
                 AgentStatus::Changed(vec![Report::AuthRequired(messages::waiting(&waiting))])
             }
@@ -250,6 +250,10 @@ impl TaskRunner {
 }
 
 impl AgentBackend for TaskRunner {
+    fn store_failed(&self, error: &StoreError) {
+        self.context.notify(Notice::Error(error));
+    }
+
     fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult> {
         Box::pin(async move {
             // A cancelled task needs no more reports; for one that could not be stored the log has the outcome.

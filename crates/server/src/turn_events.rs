@@ -26,29 +26,26 @@ pub(crate) async fn report_all(reporter: &Reporter, ended: Vec<Report>) -> Resul
 /// The events of a turn, on their way to the caller.
 pub(crate) struct TurnEvents<'a> {
     reporter: &'a Reporter,
-    /// The part of the answer that was streamed.
-    streamed: String,
+    /// Whether a part of the answer was streamed.
+    has_streamed: bool,
 }
 
 impl<'a> TurnEvents<'a> {
     pub fn new(reporter: &'a Reporter) -> Self {
         Self {
             reporter,
-            streamed: String::new(),
+            has_streamed: false,
         }
     }
 
-    /// Reports all events and returns the part of the answer that was streamed. After an error the rest is only received, so
-    /// that the turn does not wait, and the answer is reported whole at the end.
-    pub async fn report(mut self, mut events: mpsc::Receiver<Shown>) -> String {
+    /// Reports all events. After an error the rest is only received, so that the turn does not wait.
+    pub async fn report(mut self, mut events: mpsc::Receiver<Shown>) {
         let mut is_reporting = true;
         while let Some(item) = events.recv().await {
             if is_reporting && self.report_event(item).await.is_err() {
                 is_reporting = false;
-                self.streamed.clear();
             }
         }
-        self.streamed
     }
 
     async fn report_event(&mut self, item: Shown) -> Result<(), ReportError> {
@@ -70,16 +67,16 @@ impl<'a> TurnEvents<'a> {
             }
             Shown::Draft { text, .. } => {
                 let mut chunk = ArtifactChunk::more(messages::ANSWER, text.as_str());
-                if self.streamed.is_empty() {
+                if !self.has_streamed {
                     chunk = chunk.named("answer");
                     chunk.is_appended = false;
                 }
-                self.streamed.push_str(&text);
+                self.has_streamed = true;
                 self.reporter.artifact(chunk).await
             }
-            Shown::Withdrawn if self.streamed.is_empty() => Ok(()),
+            Shown::Withdrawn if !self.has_streamed => Ok(()),
             Shown::Withdrawn => {
-                self.streamed.clear();
+                self.has_streamed = false;
                 let nothing = vec![Part::text("")];
                 self.reporter
                     .artifact(ArtifactChunk {

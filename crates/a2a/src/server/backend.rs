@@ -8,6 +8,9 @@ use tokio::sync::watch;
 
 /// The agent that a server exposes.
 pub trait AgentBackend: Send + Sync + 'static {
+    /// Tells the operator that the store failed. The caller hears only that there was a failure.
+    fn store_failed(&self, _error: &StoreError) {}
+
     /// Performs one run. When it returns, the task was reported as ended or as waiting, or is deferred. A client that
     /// disconnects does not stop it. A run that has reported may clean up before it returns; until then it keeps its slot,
     /// and a message to a task that asked for one waits for it, for [`stop_timeout`](super::ServerLimits::stop_timeout) at most.

@@ -26,6 +26,7 @@ pub(super) enum Kind {
     Unauthenticated,
     Busy,
     Stopping,
+    Unavailable,
     Damaged,
     Internal,
 }
@@ -74,6 +75,7 @@ impl Kind {
             Self::Unauthenticated => (-32000, 401, "UNAUTHENTICATED", "UNAUTHENTICATED"),
             Self::Busy => (-32000, 429, "RESOURCE_EXHAUSTED", "SERVER_BUSY"),
             Self::Stopping => (-32000, 503, "UNAVAILABLE", "SERVER_STOPPING"),
+            Self::Unavailable => (-32000, 503, "UNAVAILABLE", "STORE_UNAVAILABLE"),
             Self::Damaged | Self::Internal => (-32603, 500, "INTERNAL", "INTERNAL_ERROR"),
         };
         ErrorCodes {
@@ -162,7 +164,7 @@ impl Refusal {
     /// Refuses a request because the store failed. The cause is for the operator, not for the client.
     pub fn store_failure() -> Self {
         let message = "the server cannot read or store tasks at the moment; retry later";
-        Self::new(Kind::Internal, message)
+        Self::new(Kind::Unavailable, message)
     }
 
     /// Adds metadata.
@@ -184,7 +186,8 @@ impl Refusal {
             | Kind::MethodNotAllowed
             | Kind::Unauthenticated
             | Kind::Busy
-            | Kind::Stopping => self.status(),
+            | Kind::Stopping
+            | Kind::Unavailable => self.status(),
             _ => StatusCode::OK,
         }
     }

@@ -16,7 +16,7 @@ use lango_core::UserId;
 use lango_engine::{SystemClock, Tree};
 use lango_models::Offline;
 use lango_server::auth::Auth;
-use lango_server::{Bounds, INPUT_MODES, Recovery, ServerContext, TaskRunner, serve};
+use lango_server::{Bounds, INPUT_MODES, Recovery, ServerContext, TaskRunner, readiness, serve};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -87,7 +87,8 @@ pub async fn serve_command(
     server.watch(changes);
     let token = place.token.as_ref().map(|token| token.text.as_str());
     let auth = Auth::new(token, place.user).with_hosts(place.hosts);
-    let router = auth.guard(server.router());
+    let router = server.router().merge(readiness(Arc::clone(&context)));
+    let router = auth.guard(router);
     let mut signals = StopSignals::listen()?;
     screen::say(&banner);
     report_recovered(&recovered);

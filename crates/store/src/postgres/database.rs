@@ -167,8 +167,11 @@ impl Database {
                 transaction(&mut client, mode, given, work, &mut is_committing).await
             }
         };
-        if let Err(Failure::Timeout) = result {
-            self.discard(client);
+        match &result {
+            Err(Failure::Timeout) => self.discard(client),
+            // The next connection may lead to the primary.
+            Err(failure) if failure.is_standby() => self.discard(client),
+            _ => {}
         }
         match result {
             // The transaction may have been committed.
@@ -183,8 +186,8 @@ impl Database {
         }
     }
 
-    /// Closes a connection that did not answer, since the server may still be busy with its work, and all idle ones: if the
-    /// network is down, each of them would cost another attempt.
+    /// Closes a connection that did not answer, since the server may still be busy with its work, or that leads to a standby,
+    /// and all idle ones: each of them would cost another attempt.
     fn discard(&self, connection: Object) {
         drop(Object::take(connection));
         self.pool.retain(|_, _| false);

@@ -40,6 +40,11 @@ impl Failure {
         }
     }
 
+    /// Returns whether the connection leads to a standby.
+    pub(super) fn is_standby(&self) -> bool {
+        self.state() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
+    }
+
     /// Returns whether a row is locked.
     pub(super) fn is_locked(&self) -> bool {
         self.state() == Some(&SqlState::LOCK_NOT_AVAILABLE)
@@ -106,11 +111,12 @@ fn kind(error: &Error) -> Kind {
     };
     match code.code() {
         "28000" | "28P01" | "3D000" => Kind::Refused,
-        "42501" | "25006" => Kind::ReadOnly,
+        "42501" => Kind::ReadOnly,
         "53100" => Kind::Full,
         // Too many connections, a server that starts or stops, or a transaction that was idle for too long.
         "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03" => Kind::Unreachable,
-        "40001" | "40P01" | "55P03" | "57014" => Kind::RolledBack,
+        // The last one is a standby that was not promoted yet.
+        "40001" | "40P01" | "55P03" | "57014" | "25006" => Kind::RolledBack,
         code if code.starts_with("08") => Kind::Unreachable,
         _ => Kind::Other,
     }

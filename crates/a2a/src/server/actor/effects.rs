@@ -20,12 +20,12 @@ impl TaskActor {
             Effect::Store => {
                 let record = task.document().record(&self.key.0);
                 let stored = self.shared.tasks.put(record).await;
-                EffectResult::Stored(stored.map_err(failure))
+                EffectResult::Stored(stored.map_err(|error| self.failure(error)))
             }
             Effect::StoreNew { key } => {
                 let record = task.document().record(&self.key.0);
                 let opened = self.shared.tasks.insert(record, &key).await;
-                EffectResult::Opened(opened.map_err(failure))
+                EffectResult::Opened(opened.map_err(|error| self.failure(error)))
             }
             Effect::ReserveSlot(kind) => EffectResult::Slot(self.reserve_slot(task, kind).await),
             Effect::QueryAgent => EffectResult::AgentStatus(self.query_agent(task).await),
@@ -33,7 +33,7 @@ impl TaskActor {
             Effect::RequestCancel => {
                 let (user, id) = &self.key;
                 let stored = self.shared.tasks.request_cancel(user, id).await;
-                EffectResult::CancelStored(stored.map(drop).map_err(failure))
+                EffectResult::CancelStored(stored.map(drop).map_err(|error| self.failure(error)))
             }
             Effect::AbortRun => {
                 let run = self.run.take()?.abort().await;
@@ -90,12 +90,17 @@ impl TaskActor {
         let record = match self.shared.tasks.get(user, id).await {
             Ok(Some(record)) => record,
             Ok(None) => return Err(LoadError::NotFound),
-            Err(error) => return Err(LoadError::Store(failure(error))),
+            Err(error) => return Err(LoadError::Store(self.failure(error))),
         };
         let document = TaskDocument::read(&record, self.shared.settings.limits);
         document.map(Box::new).map_err(|_| LoadError::Damaged {
             revision: record.revision,
         })
+    }
+
+    fn failure(&self, error: StoreError) -> StoreFailure {
+        self.shared.backend.store_failed(&error);
+        StoreFailure(error.to_string())
     }
 
     async fn reserve_slot(&mut self, task: &Task, kind: SlotKind) -> Result<(), Refusal> {
@@ -163,8 +168,4 @@ impl TaskActor {
         let cancelled = tokio::time::timeout(timeout, cancel).await;
         cancelled.unwrap_or_else(|_| Err("the agent did not answer in time; try again".to_owned()))
     }
-}
-
-fn failure(error: StoreError) -> StoreFailure {
-    StoreFailure(error.to_string())
 }

@@ -112,6 +112,11 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         publicUrl = "https://lango.example"
         requireToken = false
         user = "bob"
+        maxRunningTasks = 31
+        queueLimit = 32
+        queueTimeout = "33s"
+        maxStreams = 34
+        maxConnections = 35
         [mcp]
         startTimeout = "3s"
         [mcp.servers.git]
@@ -298,6 +303,10 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     let url = server.public_url.as_deref();
     assert_eq!(url, Some("https://lango.example"));
     assert_eq!(server.user, "bob");
+    let limits = (server.max_running_tasks, server.queue_limit);
+    assert_eq!(limits, (31, 32));
+    assert_eq!(server.queue_timeout, Duration::from_secs(33));
+    assert_eq!((server.max_streams, server.max_connections), (34, 35));
     assert_eq!(loaded.values.len(), KEYS.len());
     assert!(
         loaded

@@ -5,6 +5,7 @@
 mod auth;
 mod files;
 mod listen;
+mod outages;
 mod recovery;
 mod support;
 mod task_runner;

@@ -12,7 +12,7 @@ use lango_engine::{
 };
 use lango_net::Egress;
 use lango_server::auth::Auth;
-use lango_server::{Bounds, Notice, Recovery, ServerContext, TaskRunner, serve};
+use lango_server::{Bounds, Notice, Recovery, ServerContext, TaskRunner, readiness, serve};
 use lango_store::Store;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -152,9 +152,11 @@ impl TestServer {
         let server = AgentServer::new(task_runner, Arc::clone(&tasks), clock, settings);
         server.recover().await.unwrap();
         server.watch(None);
+        let ready = readiness(Arc::clone(&context) as _);
         let users = vec![UserId::from("a2a")];
         tokio::spawn(Recovery::new(server.clone(), context, tasks, users).run());
-        let router = Auth::new(Some(TOKEN), UserId::from("a2a")).guard(server.router());
+        let router = server.router().merge(ready);
+        let router = Auth::new(Some(TOKEN), UserId::from("a2a")).guard(router);
         let (stop, stopped) = oneshot::channel();
         let stopping = server.clone();
         let running = tokio::spawn(serve(listener, router, Bounds::default(), async move {
@@ -233,7 +235,8 @@ impl TestServer {
             .collect()
     }
 
-    async fn post(&self, path: &str, body: &Value) -> Reply {
+    /// A request with the token.
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
         let token = format!("Bearer {TOKEN}");
         let host = self.address.to_string();
         let headers = [

@@ -229,3 +229,25 @@ async fn a_server_that_stays_away_is_waited_for_no_longer_than_a_lease() {
     let lost = store.append(second).await.unwrap_err();
     assert!(matches!(lost, StoreError::Lost { .. }), "{lost}");
 }
+
+#[tokio::test]
+async fn a_standby_that_is_promoted_in_time_is_waited_for() {
+    let address = postgres::empty();
+    at(&address).open_now().await.unwrap();
+    let role = "lango_standby";
+    super::execute(&address, &format!("CREATE ROLE {role} LOGIN SUPERUSER")).await;
+    let standby = format!("ALTER ROLE {role} SET default_transaction_read_only = on");
+    super::execute(&address, &standby).await;
+    let as_standby = address.replace("postgres://postgres@", &format!("postgres://{role}@"));
+    let other = copy(&as_standby, Duration::from_secs(9));
+    let promoted = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let promote = format!("ALTER ROLE {role} SET default_transaction_read_only = off");
+        super::execute(&address, &promote).await;
+    };
+    let created = create(&other, "s_2");
+    let (_, id) = tokio::join!(promoted, created);
+    assert_eq!(log(&other, &id).await, []);
+    drop(other);
+    super::execute(&address, &format!("DROP ROLE {role}")).await;
+}

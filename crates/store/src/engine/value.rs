@@ -82,8 +82,9 @@ macro_rules! to_value {
 
 to_value! {
     Value<'_> => |value| value.clone();
-    i64, i32, u32, u64, usize, bool =>
-        |number| Value::Int(i64::try_from(*number).unwrap_or(i64::MAX));
+    i64 => |number| Value::Int(*number);
+    i32, u32, bool => |number| Value::Int(i64::from(*number));
+    u64, usize => |number| Value::Int(i64::try_from(*number).unwrap_or(i64::MAX));
     Timestamp => |time| time.0.to_value();
     f64 => |number| Value::Real(*number);
     str, String, Text, Cow<'_, str> => |text| Value::Text(text);

@@ -36,12 +36,12 @@ pub async fn verify(app: &App, arguments: VerifyArguments) -> Result<Exit, Failu
     let mut ids = Ids::of(app, &arguments.which).await?;
     let mut ticker = Ticker::new();
     let (mut whole, mut damaged) = (0, 0);
-    while let Some(id) = ids.next(&*store).await? {
+    while let Some(id) = ids.next(&store).await? {
         let mut seen = |events| {
             let done = format!("{} checked, {id}: event {events}", count(whole, "session"));
             ticker.show(|| done);
         };
-        let verified = archive::verify(&*store, &id, &mut seen).await;
+        let verified = archive::verify(&store, &id, &mut seen).await;
         ticker.clear();
         match verified {
             Ok(events) => {

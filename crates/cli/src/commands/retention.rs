@@ -65,7 +65,7 @@ pub fn retain(app: &App) -> Retaining {
             every.tick().await;
             let age = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
             let before = Timestamp(SystemClock.now().0.saturating_sub(age));
-            match expire(&*store, &users, before).await {
+            match expire(&store, &users, before).await {
                 Ok(gone) if gone.sessions + gone.tasks == 0 => {}
                 Ok(gone) => screen::say(&format!("older than session.ttl, deleted: {gone}")),
                 Err(error) => {

@@ -71,7 +71,7 @@ async fn exported(store: &Arc<Store>, id: &SessionId) -> (SessionRecord, Vec<Log
     let mut chain = Chain::of(id);
     let mut rows = Vec::new();
     while chain.count() < record.events {
-        for row in next_rows(&**store, &record, &chain).await.unwrap() {
+        for row in next_rows(store, &record, &chain).await.unwrap() {
             chain.take(&row).unwrap();
             rows.push(row);
         }
@@ -121,7 +121,7 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<Store>) {
     assert_eq!(before.1.granted.len(), 1);
     assert!(!before.1.waiting.is_empty());
     assert!(store.hide_session(&id, None).await.unwrap());
-    remove_hidden(&**store, &id).await.unwrap();
+    remove_hidden(store, &id).await.unwrap();
     store.start_import(new(&record)).await.unwrap();
     for rows in rows.chunks(70) {
         store.import_rows(rows.to_vec()).await.unwrap();
@@ -142,7 +142,7 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<Store>) {
         Sketch::of(&id).at(338).exchange("on", "and on").batch(),
     )
     .await;
-    assert_eq!(verify(&**store, &id, &mut |_| ()).await.unwrap(), 340);
+    assert_eq!(verify(store, &id, &mut |_| ()).await.unwrap(), 340);
 }
 
 async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<Store>) {
@@ -150,7 +150,7 @@ async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<Store>)
     append(store, Sketch::of(&id).ask("one").batch()).await;
     let (record, rows) = exported(store, &id).await;
     assert!(store.hide_session(&id, None).await.unwrap());
-    remove_hidden(&**store, &id).await.unwrap();
+    remove_hidden(store, &id).await.unwrap();
     let _held = store.acquire(&id, BusyPolicy::Refuse).await.unwrap();
     store.start_import(new(&record)).await.unwrap();
     store.import_rows(rows.clone()).await.unwrap();
@@ -205,7 +205,7 @@ async fn rows_that_do_not_fit_are_refused(store: &Arc<Store>) {
     // One that everybody sees takes nothing that comes from elsewhere.
     assert!(store.import_rows(rows.clone()).await.is_err());
     assert!(store.hide_session(&id, None).await.unwrap());
-    remove_hidden(&**store, &id).await.unwrap();
+    remove_hidden(store, &id).await.unwrap();
     store.start_import(new(&record)).await.unwrap();
     let changed = |change: fn(&mut LogRow)| {
         let mut rows = rows.clone();
@@ -342,7 +342,7 @@ async fn a_session_is_gone_from_every_table(store: &Arc<Store>) {
     );
     let is_left = store.remove_portion(&two).await.unwrap();
     assert!(is_left, "it is not hidden");
-    assert_eq!(verify(&**store, &two, &mut |_| ()).await.unwrap(), 33);
+    assert_eq!(verify(store, &two, &mut |_| ()).await.unwrap(), 33);
     assert!(store.remove_portion(&one).await.unwrap());
     let again = session(store, "s_1", 9).await;
     append(store, Sketch::of(&again).exchange("new", "1").batch()).await;

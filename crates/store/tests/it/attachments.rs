@@ -110,7 +110,7 @@ impl Place {
 
     async fn delete(&self, id: &SessionId) {
         assert!(self.store.hide_session(id, None).await.unwrap());
-        remove_hidden(&*self.store, id).await.unwrap();
+        remove_hidden(&self.store, id).await.unwrap();
     }
 
     /// Counts the rows of attachments, references and puts.
@@ -158,7 +158,7 @@ async fn a_session_that_is_deleted_takes_its_attachments_along(place: &Place) {
     // A deletion that is interrupted leaves what the next one deletes.
     assert!(!place.store.remove_portion(&id).await.unwrap());
     assert_eq!(place.rows().await, [7, 7, 0]);
-    remove_hidden(&*place.store, &id).await.unwrap();
+    remove_hidden(&place.store, &id).await.unwrap();
     assert_eq!(place.rows().await, [0; 3]);
     assert!(!place.has(&files[0]).await);
 }
@@ -248,7 +248,7 @@ async fn the_same_bytes_of_two_users_are_apart(place: &Place) {
 
 async fn exported(place: &Place, id: &SessionId) -> (SessionRecord, Vec<LogRow>) {
     let record = place.store.session_record(id).await.unwrap();
-    let rows = next_rows(&*place.store, &record, &Chain::of(id)).await;
+    let rows = next_rows(&place.store, &record, &Chain::of(id)).await;
     (record, rows.unwrap())
 }
 
@@ -269,10 +269,10 @@ async fn a_session_that_is_imported_refers_to_its_attachments(place: &Place) {
         assert_eq!(place.rows().await, [1, 1, 0]);
         if is_finished {
             place.store.finish_import(record.clone()).await.unwrap();
-            verify(&*place.store, &id, &mut |_| ()).await.unwrap();
+            verify(&place.store, &id, &mut |_| ()).await.unwrap();
             place.delete(&id).await;
         } else {
-            remove_hidden(&*place.store, &id).await.unwrap();
+            remove_hidden(&place.store, &id).await.unwrap();
         }
         assert_eq!(place.rows().await, [0; 3]);
     }
@@ -281,7 +281,7 @@ async fn a_session_that_is_imported_refers_to_its_attachments(place: &Place) {
 async fn a_log_whose_attachment_is_missing_or_changed_is_damaged(place: &Place) {
     let file = place.put(b"hello").await;
     let id = place.session("s_1", &file).await;
-    assert_eq!(verify(&*place.store, &id, &mut |_| ()).await.unwrap(), 1);
+    assert_eq!(verify(&place.store, &id, &mut |_| ()).await.unwrap(), 1);
     let change = match &place.direct {
         Direct::Sqlite(_) => "UPDATE attachments SET bytes = x'00'",
         Direct::Postgres(_) => r"UPDATE attachments SET bytes = '\x00'",
@@ -291,7 +291,7 @@ async fn a_log_whose_attachment_is_missing_or_changed_is_damaged(place: &Place) 
         ("DELETE FROM attachments", "is missing"),
     ] {
         place.execute(statement).await;
-        let damaged = verify(&*place.store, &id, &mut |_| ()).await;
+        let damaged = verify(&place.store, &id, &mut |_| ()).await;
         let Err(StoreError::Damaged { seq: 1, detail, .. }) = damaged else {
             panic!("it should be damaged: {damaged:?}");
         };

@@ -64,7 +64,7 @@ const THE_REST: &str = "
 ";
 
 async fn moved(from: &Arc<Store>, to: &Arc<Store>) -> Result<TransferReport, TransferError> {
-    transfer_all(&**from, &**to, &mut |_: TransferProgress| ()).await
+    transfer_all(from, to, &mut |_: TransferProgress| ()).await
 }
 
 /// All rows of all tables.
@@ -222,7 +222,7 @@ async fn of_a_move_that_was_interrupted_the_side_that_changed_is_named() {
             let mut seen = |progress: TransferProgress| {
                 said |= progress.done > progress.total;
             };
-            let result = transfer_all(&*from, &*to, &mut seen).await;
+            let result = transfer_all(&from, &to, &mut seen).await;
             let place = changed.place();
             assert!(
                 matches!(&result, Err(TransferError::Changed { table: "sessions", place: at }) if *at == place),
@@ -260,7 +260,7 @@ async fn a_source_that_gains_a_session_while_it_is_moved_is_named() {
             let mut seen = |progress: TransferProgress| {
                 let _ = sender.send(progress);
             };
-            transfer_all(&*from, &*to, &mut seen).await
+            transfer_all(&from, &to, &mut seen).await
         };
         let (result, ()) = tokio::join!(moving, writing);
         assert!(
@@ -336,7 +336,7 @@ async fn what_is_held_or_changes_meanwhile_is_not_moved() {
             let mut seen = |progress: TransferProgress| {
                 let _ = sender.send(progress);
             };
-            transfer_all(&*from, &*to, &mut seen).await
+            transfer_all(&from, &to, &mut seen).await
         };
         let (result, ()) = tokio::join!(moving, writing);
         assert!(

@@ -28,9 +28,9 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
         Some(age) => {
             let before = before(age);
             if !arguments.yes {
-                ask_for_old(app, &*store, before).await?;
+                ask_for_old(app, &store, before).await?;
             }
-            let gone = retention::expire(&*store, &app.users(), before).await?;
+            let gone = retention::expire(&store, &app.users(), before).await?;
             if gone.busy > 0 {
                 let busy = count(gone.busy, "session");
                 screen::say(&format!("{busy} left, in which a turn runs"));
@@ -40,9 +40,9 @@ pub async fn delete(app: &App, arguments: DeleteArguments) -> Result<(), Failure
         None => {
             let ids = found(app, &arguments.ids).await?;
             if !arguments.yes {
-                ask_for(&*store, &ids, ids.len()).await?;
+                ask_for(&store, &ids, ids.len()).await?;
             }
-            let sessions = named(&*store, &ids).await?;
+            let sessions = named(&store, &ids).await?;
             Gone {
                 sessions,
                 ..Gone::default()

@@ -25,7 +25,7 @@ pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure
     let mut out = Output::open(arguments.output)?;
     let mut ticker = Ticker::new();
     let (mut sessions, mut events, mut attachments) = (0, 0, 0);
-    while let Some(id) = ids.next(&*store).await? {
+    while let Some(id) = ids.next(&store).await? {
         let mut seen = |done| {
             let line = format!(
                 "{} exported, {id}: event {done}",
@@ -33,7 +33,7 @@ pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure
             );
             ticker.show(|| line);
         };
-        match one(&*store, &id, &mut out, &mut seen).await {
+        match one(&store, &id, &mut out, &mut seen).await {
             Ok(written) => {
                 sessions += 1;
                 events += written.events;

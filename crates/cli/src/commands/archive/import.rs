@@ -34,7 +34,7 @@ pub async fn import(app: &App, arguments: ImportArguments) -> Result<(), Failure
     let mut lines = Lines::open(&arguments.file)?;
     let mut intake = Import {
         app,
-        store: &**store,
+        store,
         skip_existing: arguments.skip_existing,
         report: Report::default(),
         current: None,

@@ -44,7 +44,7 @@ pub async fn transfer(config: Vec<String>, from: &str, to: &str) -> Result<Exit,
         screen::say(&format!("resuming the move from {from_place}"));
     }
     let mut telling = Telling::new();
-    let moved = transfer_all(&*from, &*to, &mut |progress| telling.tell(progress)).await;
+    let moved = transfer_all(&from, &to, &mut |progress| telling.tell(progress)).await;
     telling.bar.clear();
     let moved = moved.map_err(|error| refused(error, &to.place()))?;
     report(&moved, &to.place())?;

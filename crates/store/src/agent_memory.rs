@@ -1,6 +1,6 @@
 //! The memory of agents: observations of turns, reflections on them, and what a user wanted saved.
 //!
-//! `lango-knowledge` decides what is remembered; [`MemoryRows`] stores it.
+//! `lango-knowledge` decides what is remembered; [`Store`](crate::Store) stores it.
 
 #![allow(missing_docs, reason = "the names say it")]
 
@@ -8,7 +8,6 @@ mod changes;
 mod rows;
 mod statements;
 
-pub use rows::MemoryRows;
 #[cfg(test)]
 pub(crate) use statements::ALL as EVERYDAY;
 

@@ -12,7 +12,7 @@ mod removal;
 
 use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
-use crate::engine::{Failure, Row, Sql, sql, values};
+use crate::engine::{Result, Row, Sql, sql, values};
 use crate::store::Store;
 use crate::stored::{author, not_found};
 use lango_core::{
@@ -146,33 +146,23 @@ impl Store {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionId>, StoreError> {
-        let given = (user, after.map_or("", SessionId::as_str).to_owned(), limit);
-        let ids = self.engine.read(given, |tx, (user, after, limit)| {
-            Box::pin(async move {
-                let values = values![user, after, limit];
-                let ids = tx.query(IDS, values, |row| Ok(SessionId::from(&*row.lossy(0)?)));
-                let mut ids = ids.await?;
-                // An id in SQLite whose bytes are not text is ordered by its bytes, not by the text that is shown for it. The
-                // next page must not show it again.
-                ids.retain(|id| id.as_str() > after.as_str());
-                Ok(ids)
-            })
-        });
-        ids.await
+        let after = after.map_or("", SessionId::as_str);
+        let values = values![user, after, limit];
+        let id = |row: Row<'_>| Ok(SessionId::from(&*row.lossy(0)?));
+        let mut ids = self.engine.query(IDS, values, id).await?;
+        // An id in SQLite whose bytes are not text is ordered by its bytes, not by the text that is shown for it. The next
+        // page must not show it again.
+        ids.retain(|id| id.as_str() > after);
+        Ok(ids)
     }
 
     /// Reads a session without its log.
     pub async fn session_record(&self, session: &SessionId) -> Result<SessionRecord, StoreError> {
-        let record = self.engine.read(session.clone(), |tx, session| {
-            Box::pin(async move {
-                let values = values![session];
-                let record = tx.query_opt(RECORD, values, |row| {
-                    record(row, session).map_err(|failure| failure.in_event(session, 0))
-                });
-                record.await?.ok_or_else(|| not_found(session).into())
-            })
+        let id = session.clone();
+        let record = self.engine.query_opt(RECORD, values![session], move |row| {
+            record(row, &id).map_err(|failure| failure.in_event(&id, 0))
         });
-        record.await
+        record.await?.ok_or_else(|| not_found(session))
     }
 
     /// Reads rows of a log in their order. A page of large rows has fewer than `limit`, but at least one if there is one.
@@ -201,7 +191,7 @@ impl Store {
     }
 }
 
-fn record(row: Row<'_>, session: &SessionId) -> Result<SessionRecord, Failure> {
+fn record(row: Row<'_>, session: &SessionId) -> Result<SessionRecord> {
     Ok(SessionRecord {
         id: session.clone(),
         user: row.get(0)?,
@@ -213,7 +203,7 @@ fn record(row: Row<'_>, session: &SessionId) -> Result<SessionRecord, Failure> {
     })
 }
 
-fn log_row(row: Row<'_>, session: &SessionId, seq: u64) -> Result<LogRow, Failure> {
+fn log_row(row: Row<'_>, session: &SessionId, seq: u64) -> Result<LogRow> {
     Ok(LogRow {
         session: session.clone(),
         seq,

@@ -1,7 +1,10 @@
 //! The knowledge graph: facts about entities, where they came from and how long they hold.
 //!
 //! A fact is a subject, a predicate and an object, such as `Ada -wrote-> Notes`. Names are stored once and facts refer to
-//! them by id, so that a million facts are a few small indices.
+//! them by id, so that a million facts are a few small indices. Each user has a graph of their own.
+//!
+//! Writes are short transactions that lock the user's row first, so that replicas create nothing twice. Reads see one snapshot
+//! and find their rows by key.
 
 #![allow(
     missing_docs,
@@ -12,14 +15,12 @@ mod forget;
 mod name;
 mod query;
 mod relate;
-mod rows;
 mod statements;
 mod traverse;
 mod walk;
 mod walker;
 
 pub use name::{Name, NameError};
-pub use rows::GraphRows;
 #[cfg(test)]
 pub(crate) use statements::{ALL as STATEMENTS, LOOKUPS};
 pub use walk::{Direction, Step, Traversal, Truncation, Walk, WalkLimits};
@@ -159,6 +160,15 @@ pub struct FactPage {
 pub enum NameKind {
     Entity,
     Predicate,
+}
+
+impl NameKind {
+    fn key_of(self, name: &Name) -> String {
+        match self {
+            Self::Entity => name.key(),
+            Self::Predicate => name.predicate_key(),
+        }
+    }
 }
 
 /// The size of a user's graph.

@@ -20,8 +20,6 @@ pub(crate) use documents::{index_words, remove_document};
 #[cfg(test)]
 pub(crate) use {lexical::BY_WORDS, statements::ALL as STATEMENTS};
 
-pub use rows::LibraryRows;
-
 use lango_core::{EmbeddingMaker, SessionId, Source, Text, Timestamp};
 use std::sync::Arc;
 

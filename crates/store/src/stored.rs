@@ -2,7 +2,7 @@
 //!
 //! Of the events in a session's history only the texts are parsed; the rest of their JSON is skipped.
 
-use crate::engine::{Failure, Row};
+use crate::engine::{Failure, Result, Row};
 use lango_core::{
     AgentName, Attachment, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId,
     MessageOrigin, SessionId, Source, StoreError, Text, Trust, UserId,
@@ -50,28 +50,15 @@ pub(crate) fn author(stored: &str, is_user_message: bool, root_agent: &AgentName
 }
 
 /// Reads a source: its name in one column, its trust in the next.
-pub(crate) fn source(row: Row<'_>, column: usize) -> Result<Source, Failure> {
+pub(crate) fn source(row: Row<'_>, column: usize) -> Result<Source> {
     Ok(Source {
         name: row.get(column)?,
-        trust: trust(row, column + 1)?,
-    })
-}
-
-/// Reads trust that is stored as 0 or 1.
-pub(crate) fn trust(row: Row<'_>, column: usize) -> Result<Trust, Failure> {
-    Ok(if row.get(column)? {
-        Trust::Trusted
-    } else {
-        Trust::Untrusted
+        trust: row.get(column + 1)?,
     })
 }
 
 /// Reads an event from the columns seq, turn, frame, author, time and body.
-pub(crate) fn event(
-    row: Row<'_>,
-    session: &SessionId,
-    root_agent: &AgentName,
-) -> Result<Event, Failure> {
+pub(crate) fn event(row: Row<'_>, session: &SessionId, root_agent: &AgentName) -> Result<Event> {
     let seq = row.get(0)?;
     let read = || {
         let body: Cow<'_, str> = row.get(5)?;
@@ -128,7 +115,7 @@ pub(crate) fn exchange_in(
     column: usize,
     session: &SessionId,
     root_agent: &AgentName,
-) -> Result<Exchange, Failure> {
+) -> Result<Exchange> {
     let (seq, answer_seq): (u64, Option<u64>) = (row.get(column + 1)?, row.get(column + 4)?);
     let read = || {
         let question: Question = match row.get::<Option<Cow<'_, str>>>(column + 3)? {
@@ -161,7 +148,7 @@ fn answer(
     column: usize,
     root_agent: &AgentName,
     damaged: impl Fn(serde_json::Error) -> StoreError,
-) -> Result<Option<ExchangeAnswer>, Failure> {
+) -> Result<Option<ExchangeAnswer>> {
     let text = |offset| row.get::<Option<Cow<'_, str>>>(column + offset);
     let (Some(name), Some(frame), Some(body)) = (text(0)?, text(1)?, text(2)?) else {
         return Ok(None);

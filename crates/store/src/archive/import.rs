@@ -1,7 +1,7 @@
 //! Import of sessions: hidden until their log is complete. The caller has the lease of the session.
 
 use super::{HIDDEN_USER, LogRow, SessionRecord, hidden_user, is_hidden};
-use crate::engine::{Failure, Tx, statements, stored, values};
+use crate::engine::{Result, Tx, statements, stored, values};
 use crate::log;
 use crate::store::Store;
 use crate::stored::{check_user, not_found};
@@ -38,7 +38,7 @@ impl Store {
     }
 }
 
-async fn finish(tx: &mut Tx<'_>, session: &SessionRecord) -> Result<u64, Failure> {
+async fn finish(tx: &mut Tx<'_>, session: &SessionRecord) -> Result<u64> {
     let id = &session.id;
     let hidden: Option<UserId> = tx.value(HIDDEN_USER, values![id]).await?;
     if hidden.as_ref() != Some(&session.user) {

@@ -9,7 +9,7 @@ mod attachment;
 mod words;
 
 use super::{LogRow, SessionRecord};
-use crate::attachments::hex;
+use crate::engine::text::hex;
 pub use attachment::{AttachmentLine, of_attachment};
 use lango_core::{SessionId, Text, Timestamp, UserId};
 use serde::{Deserialize, Serialize};

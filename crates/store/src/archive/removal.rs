@@ -3,7 +3,7 @@
 
 use super::{ExpiredPage, HIDDEN_USER, WipeOutcome, hidden_user};
 use crate::attachments::remove_references;
-use crate::engine::{Engine, Failure, Sql, Tx, sql, statements, values};
+use crate::engine::{Engine, Result, Sql, Tx, sql, statements, values};
 use crate::library::remove_document;
 use crate::store::Store;
 use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
@@ -23,7 +23,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let fence = match &self.engine {
             Engine::Sqlite(_) => None,
-            Engine::Postgres(postgres) => postgres.fence_of(session),
+            Engine::Postgres(postgres) => postgres.lease_of(session).map(|lease| lease.fence),
         };
         let given = (session.clone(), unused_since, fence);
         let hidden = self.engine.write_one(given, |tx, (session, since, fence)| {
@@ -62,14 +62,8 @@ impl Store {
         unused_since: Timestamp,
         page: ExpiredPage,
     ) -> Result<Vec<SessionId>, StoreError> {
-        let given = (user.clone(), unused_since, page);
-        let expired = self.engine.read(given, |tx, (user, since, page)| {
-            Box::pin(async move {
-                let values = values![user, since, page.limit, page.skip];
-                tx.column(EXPIRED, values).await
-            })
-        });
-        expired.await
+        let values = values![user, unused_since, page.limit, page.skip];
+        self.engine.query(EXPIRED, values, |row| row.get(0)).await
     }
 
     /// Removes some of a user's A2A tasks that are older than that, are not running, and wait for no answer. Returns how
@@ -115,7 +109,7 @@ async fn hide(
     session: &SessionId,
     since: Option<Timestamp>,
     fence: Option<i64>,
-) -> Result<bool, Failure> {
+) -> Result<bool> {
     let values = values![session, since, fence];
     let found = tx.query_opt(HIDE, values, |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
@@ -132,7 +126,7 @@ async fn hide(
     }
 }
 
-async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure> {
+async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     let Some(user) = tx.value::<Text>(HIDDEN_USER, values![session]).await? else {
         return Ok(true);
     };
@@ -164,7 +158,7 @@ async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure>
 }
 
 /// Removes a part of what only this session could search. Returns whether there was any.
-async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure> {
+async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     let values = values![session];
     let found = tx.query_opt(COLLECTION_OF_SESSION, values, |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
@@ -181,12 +175,7 @@ async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure>
 }
 
 /// Removes some turns, or before them the tasks of their conversations. Returns whether there were any.
-async fn remove_turns(
-    tx: &mut Tx<'_>,
-    user: &str,
-    session: &str,
-    limit: usize,
-) -> Result<bool, Failure> {
+async fn remove_turns(tx: &mut Tx<'_>, user: &str, session: &str, limit: usize) -> Result<bool> {
     let context: Option<Text> = tx.value(CONTEXTS, values![session, user, limit]).await?;
     let removed = match context {
         Some(context) => {

@@ -8,7 +8,9 @@ use super::fold::fold;
 use super::statements as sql;
 use super::vectors::COLLECTION_SHIFT;
 use super::{QueryWord, Ranking};
-use crate::engine::{Failure, Row, Sql, Tx, sql, values};
+use crate::Answer;
+use crate::engine::{Result, Row, Sql, Tx, sql, values};
+use crate::store::Store;
 use std::collections::BTreeMap;
 
 /// PostgreSQL's estimate is used for a term that is in at least this many chunks; others are counted.
@@ -23,7 +25,7 @@ pub(super) async fn search(
     collections: &[i64],
     words: &[QueryWord],
     limit: usize,
-) -> Result<Ranking, Failure> {
+) -> Result<Ranking> {
     let terms = terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
     let selection = TermSelection::new(terms, words);
     let postings = match tx.as_sqlite() {
@@ -52,22 +54,25 @@ pub(super) async fn search(
     Ok(scorer.rank(&selected, limit))
 }
 
-/// Counts all chunks, and those that have each word.
-pub(super) async fn frequencies(
-    tx: &mut Tx<'_>,
-    words: &[String],
-) -> Result<(u64, Vec<u64>), Failure> {
-    let mut frequencies = vec![0; words.len()];
-    for term in terms(tx, words.iter().map(String::as_str).collect()).await? {
-        frequencies[term.word] = term.chunks.max(frequencies[term.word]);
+impl Store {
+    /// Counts the chunks of all users, and those that have each of the words; see [`search_words`](Self::search_words).
+    pub fn word_frequencies(&self, words: Vec<String>) -> Answer<'_, (u64, Vec<u64>)> {
+        self.engine.snapshot(words, |tx, words| {
+            Box::pin(async move {
+                let mut frequencies = vec![0; words.len()];
+                for term in terms(tx, words.iter().map(String::as_str).collect()).await? {
+                    frequencies[term.word] = term.chunks.max(frequencies[term.word]);
+                }
+                let all = tx.value(ALL_CHUNKS, &[]).await?;
+                Ok((all.unwrap_or_default(), frequencies))
+            })
+        })
     }
-    let all = tx.query_opt(ALL_CHUNKS, &[], |row| row.get(0)).await?;
-    Ok((all.unwrap_or_default(), frequencies))
 }
 
 /// Looks up what the index has for each word: the lower-case stem without accents. Most words give one term, punctuation
 /// gives none.
-async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> {
+async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     match tx.as_sqlite() {
         Some(_) => sqlite_terms(tx, words).await,
         None => postgres_terms(tx, words).await,
@@ -75,7 +80,7 @@ async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> 
 }
 
 /// The tokenizer of the index makes terms of the words in a temporary table, so that both always agree.
-async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> {
+async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     if let Some(connection) = tx.as_sqlite()
         && !connection.prepare_cached(HAS_QUERY)?.exists([])?
     {
@@ -95,7 +100,7 @@ async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Fa
     tx.query(SQLITE_TERMS, &[], term).await
 }
 
-async fn postgres_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> {
+async fn postgres_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     let folded: Vec<String> = words.into_iter().map(fold).collect();
     let term = |row: Row<'_>| {
         let estimate = row.get::<Option<u64>>(2)?;
@@ -110,9 +115,7 @@ async fn postgres_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, 
     let mut terms = tx.query(POSTGRES_TERMS, values![folded], term).await?;
     let mut uncounted: Vec<&mut Term> = terms.iter_mut().filter(|term| term.chunks == 0).collect();
     let queries: Vec<String> = uncounted.iter().map(|term| query(&term.text, 1)).collect();
-    let counts = tx
-        .query(TERM_COUNTS, values![queries], |row| row.get(0))
-        .await?;
+    let counts = tx.column(TERM_COUNTS, values![queries]).await?;
     for (term, count) in uncounted.iter_mut().zip(counts) {
         (term.chunks, term.places) = (count, count);
     }
@@ -132,7 +135,7 @@ async fn sqlite_postings(
     tx: &mut Tx<'_>,
     collections: &[i64],
     terms: &[SelectedTerm],
-) -> Result<Vec<Posting>, Failure> {
+) -> Result<Vec<Posting>> {
     let mut postings = Vec::with_capacity(terms.len());
     for term in terms {
         let mut posting = Posting::new();
@@ -164,7 +167,7 @@ async fn postgres_postings(
     tx: &mut Tx<'_>,
     collections: &[i64],
     terms: &[SelectedTerm],
-) -> Result<Vec<Posting>, Failure> {
+) -> Result<Vec<Posting>> {
     let of_term = |term: &SelectedTerm| TIMES.map(|times| query(&term.text, times));
     let queries: Vec<String> = terms.iter().flat_map(of_term).collect();
     let chunks = |row: Row<'_>| row.get::<Vec<i64>>(0);

@@ -3,7 +3,7 @@
 
 use super::{Cell, ColumnType, RowOrder, TABLES, Table, TableRow, TransferCheckpoint};
 use crate::archive::PAGE_BYTES;
-use crate::engine::{Engine, Failure, Row, Sql, ToValue as _, Tx, Value, sql, values};
+use crate::engine::{Engine, Failure, Result, Row, Sql, ToValue as _, Tx, Value, sql, values};
 use crate::library::index_words;
 use crate::store::Store;
 use lango_core::StoreError;
@@ -16,18 +16,14 @@ impl Store {
     pub fn place(&self) -> String {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.shown_place(),
-            Engine::Postgres(postgres) => postgres.shown_place(),
+            Engine::Postgres(postgres) => postgres.database.address.shown.clone(),
         }
     }
 
     pub async fn count_rows(&self, table: &'static Table) -> Result<u64, StoreError> {
-        let count = self.engine.read(table, |tx, table| {
-            Box::pin(async move {
-                let count = tx.value(statements(table).count, &[]).await?;
-                Ok(count.unwrap_or_default())
-            })
-        });
-        count.await
+        let statement = statements(table).count;
+        let count = self.engine.query_opt(statement, &[], |row| row.get(0));
+        Ok(count.await?.unwrap_or_default())
     }
 
     /// Reads rows of a table in its order, after a key. A page of large rows has fewer than `limit`, but at least one if
@@ -50,9 +46,8 @@ impl Store {
         if !table.is_numbered() {
             return Ok(None);
         }
-        let id = self.engine.read(table.name, |tx, name| {
-            Box::pin(async move { tx.value::<Option<i64>>(LAST_ROW_ID, values![name]).await })
-        });
+        let values = values![table.name];
+        let id = self.engine.query_opt(LAST_ROW_ID, values, |row| row.get(0));
         Ok(id.await?.flatten())
     }
 
@@ -61,9 +56,7 @@ impl Store {
         if let Engine::Sqlite(sqlite) = &self.engine {
             return sqlite.count_locks().await;
         }
-        let count = self.engine.read((), |tx, ()| {
-            Box::pin(async move { tx.value(COUNT_LEASES, &[]).await })
-        });
+        let count = self.engine.query_opt(COUNT_LEASES, &[], |row| row.get(0));
         Ok(count.await?.unwrap_or_default())
     }
 
@@ -97,10 +90,7 @@ impl Store {
 
     /// Removes the checkpoint.
     pub async fn finish_transfer(&self) -> Result<(), StoreError> {
-        let removed = self.engine.write_twice((), |tx, ()| {
-            Box::pin(async move { tx.execute(DROP_CHECKPOINT, &[]).await.map(drop) })
-        });
-        removed.await
+        self.engine.execute(DROP_CHECKPOINT, &[]).await.map(drop)
     }
 }
 
@@ -109,7 +99,7 @@ async fn page(
     table: &'static Table,
     after: Option<&[Cell]>,
     limit: usize,
-) -> Result<Vec<TableRow>, Failure> {
+) -> Result<Vec<TableRow>> {
     let statements = statements(table);
     let (statement, key) = match after {
         Some(key) => (statements.next_page, key),
@@ -135,7 +125,7 @@ async fn insert(
     table: &'static Table,
     rows: &[TableRow],
     checkpoint: &TransferCheckpoint,
-) -> Result<(), Failure> {
+) -> Result<()> {
     tx.execute(CREATE_CHECKPOINT, &[]).await?;
     let values: Vec<_> = rows.iter().map(|row| row_values(row)).collect();
     tx.execute_many(statements(table).insert, &values).await?;
@@ -151,7 +141,7 @@ async fn insert(
 }
 
 /// Indexes the words of chunks in PostgreSQL. SQLite's triggers do it there.
-async fn index_chunks(tx: &mut Tx<'_>, table: &Table, rows: &[TableRow]) -> Result<(), Failure> {
+async fn index_chunks(tx: &mut Tx<'_>, table: &Table, rows: &[TableRow]) -> Result<()> {
     let column = |name| table.columns.iter().position(|(column, _)| *column == name);
     let (Some(heading), Some(text)) = (column("heading"), column("text")) else {
         return Ok(());
@@ -168,14 +158,13 @@ async fn index_chunks(tx: &mut Tx<'_>, table: &Table, rows: &[TableRow]) -> Resu
     index_words(tx, &keys, texts.into_iter()).await
 }
 
-async fn raise_row_ids(tx: &mut Tx<'_>, last: &[(&'static Table, i64)]) -> Result<(), Failure> {
+async fn raise_row_ids(tx: &mut Tx<'_>, last: &[(&'static Table, i64)]) -> Result<()> {
     for table in TABLES.iter().filter(|table| table.is_numbered()) {
         let id = last.iter().find(|(named, _)| named.name == table.name);
         let id = id.map(|(_, id)| *id);
         if !tx.is_sqlite() {
             let (raise, id) = (statements(table).raise_sequence, id.unwrap_or_default());
-            tx.query_opt(raise, values![table.name, id], |_| Ok(()))
-                .await?;
+            tx.exists(raise, values![table.name, id]).await?;
         } else if id.is_some() {
             tx.execute(ADD_SEQUENCE, values![table.name, id]).await?;
             tx.execute(RAISE_SEQUENCE, values![table.name, id]).await?;
@@ -185,7 +174,7 @@ async fn raise_row_ids(tx: &mut Tx<'_>, last: &[(&'static Table, i64)]) -> Resul
 }
 
 /// Reads the checkpoint of an unfinished transfer into this database.
-pub(crate) async fn checkpoint(tx: &mut Tx<'_>) -> Result<Option<TransferCheckpoint>, Failure> {
+pub(crate) async fn checkpoint(tx: &mut Tx<'_>) -> Result<Option<TransferCheckpoint>> {
     let exists = tx.value(HAS_CHECKPOINT, &[]).await?;
     if !exists.unwrap_or(false) {
         return Ok(None);

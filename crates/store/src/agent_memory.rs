@@ -121,7 +121,6 @@ pub struct SavedMemory {
     pub created: Timestamp,
 }
 
-/// The result of saving a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaveOutcome {
     New(MemoryId),
@@ -181,7 +180,6 @@ pub enum Commit<T> {
     Stale,
 }
 
-/// What to delete.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForgetRequest {
     /// Reflections that were made of one of them are deleted too.

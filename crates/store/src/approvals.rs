@@ -32,7 +32,7 @@ fn waiting(row: Row<'_>) -> Result<Waiting> {
     let session = row.get(0)?;
     let request: Cow<'_, str> = row.get(4)?;
     let request: ApprovalRequest =
-        serde_json::from_str(&request).map_err(|error| damaged(&session, 0, &error))?;
+        serde_json::from_str(&request).map_err(|error| damaged(&session, 0, error))?;
     Ok(Waiting {
         session,
         turn: row.get(2)?,

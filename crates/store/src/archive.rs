@@ -14,7 +14,7 @@ use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
 use crate::engine::{Result, Row, Sql, sql, values};
 use crate::store::Store;
-use crate::stored::{author, not_found};
+use crate::stored::{author, damaged, not_found};
 use lango_core::{
     AgentName, Attachment, AttachmentStore, Event, EventBody, FrameId, Page, SessionId, StoreError,
     Text, Timestamp, TurnId, UserId,
@@ -85,7 +85,6 @@ impl LogRow {
         self
     }
 
-    /// Returns the event of this row.
     pub(crate) fn event(&self, body: EventBody) -> Event {
         Event {
             seq: self.seq,
@@ -249,7 +248,6 @@ pub enum WipeOutcome {
     LeftToServer,
 }
 
-/// A page of expired sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpiredPage {
     pub skip: usize,
@@ -310,11 +308,7 @@ pub async fn read_attachment(
     attachment: &Attachment,
 ) -> Result<Arc<[u8]>, StoreError> {
     let (name, digest) = (&attachment.name, &attachment.digest);
-    let damaged = |detail: String| StoreError::Damaged {
-        id: record.id.clone(),
-        seq,
-        detail,
-    };
+    let damaged = |detail: String| damaged(&record.id, seq, detail);
     let bytes = AttachmentStore::read(store, &record.user, digest).await?;
     let bytes = bytes.ok_or_else(|| damaged(format!("its attachment `{name}` is missing")))?;
     if digest_of(&bytes) != *digest {
@@ -338,11 +332,7 @@ pub async fn next_rows(
     };
     let rows = store.log_rows(&record.id, page).await?;
     if rows.is_empty() {
-        return Err(StoreError::Damaged {
-            id: record.id.clone(),
-            seq: from,
-            detail: "it is gone".to_owned(),
-        });
+        return Err(damaged(&record.id, from, "it is gone"));
     }
     Ok(rows)
 }

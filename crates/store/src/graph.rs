@@ -79,7 +79,6 @@ pub struct NewFact {
     pub valid_from: Timestamp,
 }
 
-/// A stored fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     pub subject: Entity,
@@ -96,7 +95,6 @@ pub struct Fact {
     pub valid_to: Option<Timestamp>,
 }
 
-/// The three names of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Triple {
     pub subject: Name,
@@ -117,7 +115,6 @@ pub enum RelateOutcome {
     Known(Fact),
 }
 
-/// The result of ending a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndOutcome {
     Ended(Fact),
@@ -147,7 +144,6 @@ pub enum Validity {
     Any,
 }
 
-/// Facts that match a query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FactPage {
     pub facts: Vec<Fact>,
@@ -171,7 +167,6 @@ impl NameKind {
     }
 }
 
-/// The size of a user's graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GraphSize {
     pub facts: u64,

@@ -174,7 +174,6 @@ impl QueryWord {
     }
 }
 
-/// The result of a search by words.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ranking {
     /// Chunks and their scores, the best first.
@@ -194,7 +193,6 @@ pub enum Removal {
     Wiped,
 }
 
-/// Selects documents of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentFilter {
     /// Those of a collection whose names are in a range, by name.

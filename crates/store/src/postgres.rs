@@ -81,7 +81,6 @@ impl PostgresEngine {
         })
     }
 
-    /// Creates the index of vectors; see [`pgvector`].
     pub(crate) async fn index_vectors(&self) -> Result<VectorSearch, StoreError> {
         self.database.open().await?;
         let created = pgvector::create_index(&self.database).await;
@@ -99,7 +98,6 @@ impl PostgresEngine {
         }
     }
 
-    /// Returns the unique name of this replica.
     pub(crate) fn replica(&self) -> &str {
         &self.table().replica
     }

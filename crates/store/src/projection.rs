@@ -33,7 +33,6 @@ pub(crate) struct RowChanges<'a> {
     pub attachments: Vec<Words<'a>>,
 }
 
-/// A row of `turns`.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct TurnRow<'a> {
     /// Its place among the turns that start in the batch.
@@ -67,7 +66,6 @@ pub(crate) struct ApprovalRow<'a> {
     pub folder: Option<Words<'a>>,
 }
 
-/// A row of `remote_threads`.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct ThreadRow<'a> {
     pub agent: Words<'a>,
@@ -84,7 +82,6 @@ impl<'a> RowChanges<'a> {
         Ok(changes)
     }
 
-    /// Returns whether only the log changes.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

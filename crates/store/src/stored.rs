@@ -20,12 +20,12 @@ pub(crate) fn not_found(session: &SessionId) -> StoreError {
     StoreError::NotFound { id }
 }
 
-/// The error that the JSON of event `seq` was changed.
-pub(crate) fn damaged(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreError {
+/// The error that event `seq` is not what was once written.
+pub(crate) fn damaged(session: &SessionId, seq: u64, detail: impl ToString) -> StoreError {
     StoreError::Damaged {
         id: session.clone(),
         seq,
-        detail: error.to_string(),
+        detail: detail.to_string(),
     }
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn event(row: Row<'_>, session: &SessionId, root_agent: &AgentName) -
     let seq = row.get(0)?;
     let read = || {
         let body: Cow<'_, str> = row.get(5)?;
-        let body = serde_json::from_str(&body).map_err(|error| damaged(session, seq, &error))?;
+        let body = serde_json::from_str(&body).map_err(|error| damaged(session, seq, error))?;
         let is_user_message = matches!(body, EventBody::UserMessage { .. });
         let name: Cow<'_, str> = row.get(3)?;
         Ok(Event {
@@ -120,7 +120,7 @@ pub(crate) fn exchange_in(
     let read = || {
         let question: Question = match row.get::<Option<Cow<'_, str>>>(column + 3)? {
             Some(json) => {
-                serde_json::from_str(&json).map_err(|error| damaged(session, seq, &error))?
+                serde_json::from_str(&json).map_err(|error| damaged(session, seq, error))?
             }
             None => Question::default(),
         };
@@ -135,7 +135,7 @@ pub(crate) fn exchange_in(
     let mut exchange = read().map_err(|failure: Failure| failure.in_event(session, seq))?;
     if let Some(seq) = answer_seq {
         let answer = answer(row, column + 5, root_agent, |error| {
-            damaged(session, seq, &error)
+            damaged(session, seq, error)
         });
         exchange.answer = answer.map_err(|failure| failure.in_event(session, seq))?;
     }

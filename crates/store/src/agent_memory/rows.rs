@@ -94,7 +94,6 @@ impl Store {
         })
     }
 
-    /// Returns recollections of one generation.
     pub fn recollections(
         &self,
         owner: &MemoryOwner,

@@ -27,7 +27,6 @@ pub const LONGEST: usize = 64 << 20;
 /// Maximum length of an id or a title in a file, in bytes.
 const LONGEST_NAME: usize = 512;
 
-/// A line that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     Session(SessionRecord),

@@ -2,6 +2,7 @@
 //! bytes.
 
 use super::{ExpiredPage, HIDDEN_USER, WipeOutcome, hidden_user};
+use crate::Answer;
 use crate::attachments::remove_references;
 use crate::engine::{Engine, Result, Sql, Tx, sql, statements, values};
 use crate::library::remove_document;
@@ -16,20 +17,34 @@ const REMOVED_AT_ONCE_SQLITE: usize = 100;
 impl Store {
     /// Hides a session; if a time is given, only if it was not used since and has no unfinished turn. Returns whether this
     /// call hid it.
-    pub async fn hide_session(
+    pub fn hide_session(
         &self,
         session: &SessionId,
         unused_since: Option<Timestamp>,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         let fence = match &self.engine {
             Engine::Sqlite(_) => None,
             Engine::Postgres(postgres) => postgres.lease_of(session).map(|lease| lease.fence),
         };
         let given = (session.clone(), unused_since, fence);
-        let hidden = self.engine.write_one(given, |tx, (session, since, fence)| {
-            Box::pin(hide(tx, session, *since, *fence))
-        });
-        hidden.await
+        self.engine.write_one(given, |tx, (session, since, fence)| {
+            Box::pin(async move {
+                let values = values![session, since, fence];
+                let found = tx.query_opt(HIDE, values, |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                });
+                match found.await? {
+                    Some((true, _, _)) => Ok(true),
+                    // An earlier attempt may have hidden it.
+                    Some((_, true, _)) => Ok(tx.is_repeated()),
+                    Some((_, _, false)) => {
+                        let id = session.clone();
+                        Err(StoreError::Lost { id }.into())
+                    }
+                    _ => Ok(false),
+                }
+            })
+        })
     }
 
     /// Removes a bounded part of a hidden session and of all that belongs to it. Returns whether nothing is left of it, as
@@ -68,20 +83,19 @@ impl Store {
 
     /// Removes some of a user's A2A tasks that are older than that, are not running, and wait for no answer. Returns how
     /// many.
-    pub async fn remove_old_tasks(
+    pub fn remove_old_tasks(
         &self,
         user: &UserId,
         before: Timestamp,
         limit: usize,
-    ) -> Result<u64, StoreError> {
+    ) -> Answer<'_, u64> {
         let given = (user.clone(), before, limit);
-        let removed = self.engine.erase(given, |tx, (user, before, limit)| {
+        self.engine.erase(given, |tx, (user, before, limit)| {
             Box::pin(async move {
                 let values = values![user, before, limit];
                 tx.execute(DELETE_OLD_TASKS, values).await
             })
-        });
-        removed.await
+        })
     }
 
     /// Erases the bytes of deleted rows. It takes as long as the database is large, and turns wait meanwhile.
@@ -101,28 +115,6 @@ impl Store {
         };
         while remove_old_leases().await? > 0 {}
         Ok(WipeOutcome::LeftToServer)
-    }
-}
-
-async fn hide(
-    tx: &mut Tx<'_>,
-    session: &SessionId,
-    since: Option<Timestamp>,
-    fence: Option<i64>,
-) -> Result<bool> {
-    let values = values![session, since, fence];
-    let found = tx.query_opt(HIDE, values, |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    });
-    match found.await? {
-        Some((true, _, _)) => Ok(true),
-        // An earlier attempt may have hidden it.
-        Some((_, true, _)) => Ok(tx.is_repeated()),
-        Some((_, _, false)) => {
-            let id = session.clone();
-            Err(StoreError::Lost { id }.into())
-        }
-        _ => Ok(false),
     }
 }
 

@@ -70,7 +70,6 @@ SELECT 's_' || n % 2000 + 1, 'h_' || n % 4, clock_timestamp() FROM generate_seri
 ANALYZE sessions, events, turns, approvals, remote_threads, tasks, holds, hold_line;
 SET plan_cache_mode = force_generic_plan"#;
 
-/// A PostgreSQL database with many rows.
 pub(crate) struct ManyRows {
     pub store: Store,
     pub client: Client,

@@ -15,7 +15,6 @@ use std::sync::Arc;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, WrongType, to_sql_checked};
 
-/// A value of a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value<'a> {
     Null,

@@ -49,11 +49,9 @@ async fn in_batches<'a>(batch: impl Fn() -> Answer<'a, Deleted>) -> Result<u64, 
     }
 }
 
-/// What one batch deleted.
 #[derive(Default)]
 struct Deleted {
     pub facts: u64,
-    /// Whether there is more to delete.
     pub more: bool,
 }
 

@@ -82,7 +82,6 @@ async fn predicates(tx: &mut Tx<'_>, user: i64, walk: &Walk) -> Result<Option<Ve
     Ok(Some(ids))
 }
 
-/// Fetches the edges that a walk needs.
 struct Edges<'a, 'c> {
     tx: &'a mut Tx<'c>,
     /// Whether the walk needs the types of far entities.
@@ -164,7 +163,6 @@ impl Edges<'_, '_> {
     }
 }
 
-/// Reads the facts of a walk.
 async fn read(tx: &mut Tx<'_>, walked: Walker) -> Result<Traversal> {
     let ids: Vec<i64> = walked.found.iter().map(|(_, id)| *id).collect();
     let facts = facts(tx, &ids).await?;

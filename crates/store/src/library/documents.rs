@@ -147,7 +147,6 @@ fn name_of(document: &NewDocument) -> (i64, Text) {
     (document.collection.0, document.source.name.clone())
 }
 
-/// Looks up the document of each part.
 async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i64>> {
     let names: Vec<_> = parts.iter().map(|part| name_of(&part.document)).collect();
     let rows: Vec<_> = names.iter().map(|(of, name)| bulk_row![of, name]).collect();

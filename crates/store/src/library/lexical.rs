@@ -7,7 +7,7 @@ use super::bm25::{ChunkLength, Posting, Scorer, SelectedTerm, Term, TermSelectio
 use super::fold::fold;
 use super::statements as sql;
 use super::vectors::COLLECTION_SHIFT;
-use super::{QueryWord, Ranking};
+use super::{CollectionId, QueryWord, Ranking};
 use crate::Answer;
 use crate::engine::{Result, Row, Sql, Tx, sql, values};
 use crate::store::Store;
@@ -19,42 +19,50 @@ const MIN_ESTIMATED: u64 = 5_000;
 /// The numbers of times that PostgreSQL's index has a mark for; the first has none.
 const TIMES: [u32; 6] = [1, 2, 3, 4, 6, 9];
 
-/// Ranks the chunks that have any of the words.
-pub(super) async fn search(
-    tx: &mut Tx<'_>,
-    collections: &[i64],
-    words: &[QueryWord],
-    limit: usize,
-) -> Result<Ranking> {
-    let terms = terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
-    let selection = TermSelection::new(terms, words);
-    let postings = match tx.as_sqlite() {
-        Some(_) => sqlite_postings(tx, collections, &selection.terms).await?,
-        None => postgres_postings(tx, collections, &selection.terms).await?,
-    };
-    let size = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let size = tx.query_opt(sql::SIZE, values![collections], size).await?;
-    let size = size.unwrap_or_default();
-    let selected = tx.compute(move || {
-        let scorer = Scorer::new(size, selection, postings);
-        let selected = scorer.select(limit);
-        (scorer, selected)
-    });
-    let (scorer, selected) = selected.await?;
-    let length = |row: Row<'_>| {
-        Ok(ChunkLength {
-            id: row.get(0)?,
-            document: row.get(1)?,
-            words: row.get(2)?,
-        })
-    };
-    let selected = tx
-        .query(sql::CHUNK_LENGTHS, values![selected], length)
-        .await?;
-    Ok(scorer.rank(&selected, limit))
-}
-
 impl Store {
+    /// Ranks the chunks that have any of the words by BM25.
+    pub fn search_words(
+        &self,
+        collections: Vec<CollectionId>,
+        words: Vec<QueryWord>,
+        most: usize,
+    ) -> Answer<'_, Ranking> {
+        let collections: Vec<i64> = collections.iter().map(|id| id.0).collect();
+        let given = (collections, words, most);
+        self.engine
+            .snapshot(given, |tx, &(ref collections, ref words, limit)| {
+                Box::pin(async move {
+                    let terms =
+                        terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
+                    let selection = TermSelection::new(terms, words);
+                    let postings = match tx.as_sqlite() {
+                        Some(_) => sqlite_postings(tx, collections, &selection.terms).await?,
+                        None => postgres_postings(tx, collections, &selection.terms).await?,
+                    };
+                    let size = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                    let size = tx.query_opt(sql::SIZE, values![collections], size).await?;
+                    let size = size.unwrap_or_default();
+                    let selected = tx.compute(move || {
+                        let scorer = Scorer::new(size, selection, postings);
+                        let selected = scorer.select(limit);
+                        (scorer, selected)
+                    });
+                    let (scorer, selected) = selected.await?;
+                    let length = |row: Row<'_>| {
+                        Ok(ChunkLength {
+                            id: row.get(0)?,
+                            document: row.get(1)?,
+                            words: row.get(2)?,
+                        })
+                    };
+                    let selected = tx
+                        .query(sql::CHUNK_LENGTHS, values![selected], length)
+                        .await?;
+                    Ok(scorer.rank(&selected, limit))
+                })
+            })
+    }
+
     /// Counts the chunks of all users, and those that have each of the words; see [`search_words`](Self::search_words).
     pub fn word_frequencies(&self, words: Vec<String>) -> Answer<'_, (u64, Vec<u64>)> {
         self.engine.snapshot(words, |tx, words| {

@@ -38,7 +38,6 @@ struct Generation {
     vectors: i64,
 }
 
-/// Finds the chunks with the nearest vectors.
 pub(super) async fn search(
     tx: &mut Tx<'_>,
     query: &NearestQuery,

@@ -6,8 +6,8 @@
 use super::nearest::NearestQuery;
 use super::statements as sql;
 use super::{
-    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, QueryWord, Ranking,
-    Removal, SearchHit, VectorOutcome, VectorSearch, documents, lexical, nearest, vectors,
+    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, Removal, SearchHit,
+    VectorOutcome, VectorSearch, documents, nearest, vectors,
 };
 use crate::Answer;
 use crate::engine::{Engine, Row, bulk_row, values};
@@ -63,8 +63,8 @@ impl Store {
         self.engine.query(statement, &values, documents::document)
     }
 
-    /// Writes parts of documents in one transaction. The name of a first part must be free: see [`remove_document`](Self::remove_document).
-    /// Chunks with vectors need the model.
+    /// Writes parts of documents in one transaction. The name of a first part must be free: see
+    /// [`remove_document`](Self::remove_document). Chunks with vectors need the model.
     pub fn write_documents(
         &self,
         parts: Vec<DocumentPart>,
@@ -121,21 +121,6 @@ impl Store {
         let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let values = values![after, most];
         self.engine.query(sql::MISSING_VECTORS, values, chunk)
-    }
-
-    /// Ranks the chunks that have any of the words by BM25.
-    pub fn search_words(
-        &self,
-        collections: Vec<CollectionId>,
-        words: Vec<QueryWord>,
-        most: usize,
-    ) -> Answer<'_, Ranking> {
-        let collections: Vec<i64> = collections.iter().map(|id| id.0).collect();
-        let given = (collections, words, most);
-        self.engine
-            .snapshot(given, |tx, (collections, words, most)| {
-                Box::pin(lexical::search(tx, collections, words, *most))
-            })
     }
 
     /// Finds the chunks with the nearest vectors: their keys and cosines, the nearest first.

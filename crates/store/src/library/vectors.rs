@@ -81,7 +81,6 @@ pub(crate) fn cosine(vector: &[f32], stored: &[u8]) -> f64 {
     }
 }
 
-/// Returns the model of the stored vectors.
 pub(super) async fn maker(tx: &mut Tx<'_>) -> Result<Option<EmbeddingMaker>> {
     read_maker(tx, sql::MAKER).await
 }
@@ -221,7 +220,6 @@ async fn count(tx: &mut Tx<'_>, keys: &[i64], each: i64) -> Result<()> {
     Ok(())
 }
 
-/// Reads the stored blocks of chunks.
 async fn read_blocks(tx: &mut Tx<'_>, chunks: &[i64]) -> Result<BTreeMap<i64, Block>> {
     let keys: BTreeSet<i64> = chunks.iter().map(|chunk| block_of(*chunk)).collect();
     let keys: Vec<i64> = keys.into_iter().collect();

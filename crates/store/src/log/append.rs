@@ -158,7 +158,7 @@ async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<()> {
     for (id, request) in requests.await? {
         if let Some(row) = granted.iter_mut().find(|row| row.id.0 == id) {
             let request = without_arguments(&request);
-            row.request = request.map_err(|error| damaged(rows.session, 0, &error))?;
+            row.request = request.map_err(|error| damaged(rows.session, 0, error))?;
         }
     }
     Ok(())
@@ -239,7 +239,6 @@ async fn send_once<'a>(
     found.ok_or_else(|| Failure::other("an append was not answered"))
 }
 
-/// The result of PostgreSQL's append.
 struct Found {
     has_session: bool,
     is_allowed: bool,

@@ -21,7 +21,6 @@ use tokio::sync::broadcast::error::RecvError;
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 
 impl PostgresEngine {
-    /// Acquires the lease of a session.
     pub(crate) async fn lease(
         &self,
         session: &SessionId,
@@ -107,7 +106,6 @@ impl PostgresEngine {
         Ok(claimed)
     }
 
-    /// Joins the queue over all replicas.
     async fn join(&self, session: &SessionId, most: usize) -> Result<Ticket, StoreError> {
         let (database, leases) = (Arc::clone(&self.database), Arc::clone(self.table()));
         let values = self.values(session, most);

@@ -40,7 +40,6 @@ impl Failure {
         }
     }
 
-    /// Returns whether a row is locked.
     pub(super) fn is_locked(&self) -> bool {
         self.state() == Some(&SqlState::LOCK_NOT_AVAILABLE)
     }

@@ -85,7 +85,6 @@ pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number of applied files.
 async fn schema(client: &impl GenericClient, place: &str) -> Result<usize> {
     let exists = "SELECT to_regclass('lango_migrations') IS NOT NULL";
     if !client.query_one(exists, &[]).await?.try_get::<_, bool>(0)? {

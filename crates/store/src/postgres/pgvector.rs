@@ -90,7 +90,6 @@ impl State {
         fits.then_some(Index { dimensions, schema })
     }
 
-    /// The index that exists.
     fn usable(&self) -> Option<Index> {
         self.possible().filter(|_| self.index == Some(true))
     }

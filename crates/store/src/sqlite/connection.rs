@@ -62,7 +62,6 @@ fn try_open(path: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Opens a new database in memory.
 pub(crate) fn open_in_memory() -> rusqlite::Result<Connection> {
     /// An empty database with the newest schema: copying it takes a tenth of the time that migrating does.
     static TEMPLATE: Mutex<Option<Connection>> = Mutex::new(None);

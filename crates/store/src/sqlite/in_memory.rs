@@ -11,7 +11,6 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct InMemory(Mutex<Option<Connection>>);
 
 impl InMemory {
-    /// Runs work on the connection.
     pub(super) fn with<T>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T>,

@@ -49,7 +49,6 @@ pub(super) fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(schema(connection)? == KNOWN)
 }
 
-/// Applies the missing files.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     while schema(connection)? < KNOWN {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

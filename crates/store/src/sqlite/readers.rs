@@ -29,7 +29,6 @@ impl Readers {
         })
     }
 
-    /// Runs work on a free connection.
     pub(super) async fn read<T, F>(self: &Arc<Self>, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,

@@ -80,7 +80,6 @@ impl Writer {
         }
     }
 
-    /// Opens the database, unless it is open.
     pub(super) fn open(&self) -> Result<(), StoreError> {
         self.jobs().map(drop)
     }

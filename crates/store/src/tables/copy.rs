@@ -2,6 +2,7 @@
 //! transfer. Pages of both databases have the same order: texts are compared byte by byte.
 
 use super::{Cell, ColumnType, RowOrder, TABLES, Table, TableRow, TransferCheckpoint};
+use crate::Answer;
 use crate::archive::PAGE_BYTES;
 use crate::engine::{Engine, Failure, Result, Row, Sql, ToValue as _, Tx, Value, sql, values};
 use crate::library::index_words;
@@ -28,17 +29,31 @@ impl Store {
 
     /// Reads rows of a table in its order, after a key. A page of large rows has fewer than `limit`, but at least one if
     /// there is one.
-    pub async fn table_page(
+    pub fn table_page(
         &self,
         table: &'static Table,
         after: Option<TableRow>,
         limit: usize,
-    ) -> Result<Vec<TableRow>, StoreError> {
+    ) -> Answer<'_, Vec<TableRow>> {
         let given = (table, after, limit);
-        let rows = self.engine.read(given, |tx, (table, after, limit)| {
-            Box::pin(page(tx, table, after.as_deref(), *limit))
-        });
-        rows.await
+        self.engine.read(given, |tx, (table, after, limit)| {
+            Box::pin(async move {
+                let statements = statements(table);
+                let (statement, key) = match after {
+                    Some(key) => (statements.next_page, &key[..]),
+                    None => (statements.first_page, &[][..]),
+                };
+                let mut values = row_values(key);
+                values.push(limit.to_value());
+                let read = |row: Row<'_>| {
+                    let cells = (0..table.columns.len()).map(|column| row.get(column));
+                    let cells: TableRow = cells.collect::<Result<_, _>>()?;
+                    let size = cells.iter().map(Cell::size).sum();
+                    Ok((cells, size))
+                };
+                tx.query_page(statement, &values, PAGE_BYTES, read).await
+            })
+        })
     }
 
     /// Returns the last id that a table gave a row, for tables that never reuse one.
@@ -61,59 +76,47 @@ impl Store {
     }
 
     /// Reads the checkpoint of an unfinished transfer.
-    pub async fn checkpoint(&self) -> Result<Option<TransferCheckpoint>, StoreError> {
-        let found = self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)));
-        found.await
+    pub fn checkpoint(&self) -> Answer<'_, Option<TransferCheckpoint>> {
+        self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)))
     }
 
     /// Inserts rows into a table and stores the checkpoint, in one transaction.
-    pub async fn insert_rows(
+    pub fn insert_rows(
         &self,
         table: &'static Table,
         rows: Vec<TableRow>,
         checkpoint: TransferCheckpoint,
-    ) -> Result<(), StoreError> {
+    ) -> Answer<'_, ()> {
         let given = (table, rows, checkpoint);
-        let inserted = self.engine.write(given, |tx, (table, rows, checkpoint)| {
+        self.engine.write(given, |tx, (table, rows, checkpoint)| {
             Box::pin(insert(tx, table, rows, checkpoint))
-        });
-        inserted.await
+        })
     }
 
     /// Makes the next ids of tables greater than these and than the ids of all rows.
-    pub async fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Result<(), StoreError> {
-        let raised = self
-            .engine
-            .write_twice(last, |tx, last| Box::pin(raise_row_ids(tx, last)));
-        raised.await
+    pub fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Answer<'_, ()> {
+        self.engine.write_twice(last, |tx, last| {
+            Box::pin(async move {
+                for table in TABLES.iter().filter(|table| table.is_numbered()) {
+                    let id = last.iter().find(|(named, _)| named.name == table.name);
+                    let id = id.map(|(_, id)| *id);
+                    if !tx.is_sqlite() {
+                        let (raise, id) =
+                            (statements(table).raise_sequence, id.unwrap_or_default());
+                        tx.exists(raise, values![table.name, id]).await?;
+                    } else if id.is_some() {
+                        tx.execute(ADD_SEQUENCE, values![table.name, id]).await?;
+                        tx.execute(RAISE_SEQUENCE, values![table.name, id]).await?;
+                    }
+                }
+                Ok(())
+            })
+        })
     }
 
-    /// Removes the checkpoint.
     pub async fn finish_transfer(&self) -> Result<(), StoreError> {
         self.engine.execute(DROP_CHECKPOINT, &[]).await.map(drop)
     }
-}
-
-async fn page(
-    tx: &mut Tx<'_>,
-    table: &'static Table,
-    after: Option<&[Cell]>,
-    limit: usize,
-) -> Result<Vec<TableRow>> {
-    let statements = statements(table);
-    let (statement, key) = match after {
-        Some(key) => (statements.next_page, key),
-        None => (statements.first_page, &[][..]),
-    };
-    let mut values = row_values(key);
-    values.push(limit.to_value());
-    let read = |row: Row<'_>| {
-        let cells = (0..table.columns.len()).map(|column| row.get(column));
-        let cells: TableRow = cells.collect::<Result<_, _>>()?;
-        let size = cells.iter().map(Cell::size).sum();
-        Ok((cells, size))
-    };
-    tx.query_page(statement, &values, PAGE_BYTES, read).await
 }
 
 fn row_values(row: &[Cell]) -> Vec<Value<'_>> {
@@ -158,21 +161,6 @@ async fn index_chunks(tx: &mut Tx<'_>, table: &Table, rows: &[TableRow]) -> Resu
     index_words(tx, &keys, texts.into_iter()).await
 }
 
-async fn raise_row_ids(tx: &mut Tx<'_>, last: &[(&'static Table, i64)]) -> Result<()> {
-    for table in TABLES.iter().filter(|table| table.is_numbered()) {
-        let id = last.iter().find(|(named, _)| named.name == table.name);
-        let id = id.map(|(_, id)| *id);
-        if !tx.is_sqlite() {
-            let (raise, id) = (statements(table).raise_sequence, id.unwrap_or_default());
-            tx.exists(raise, values![table.name, id]).await?;
-        } else if id.is_some() {
-            tx.execute(ADD_SEQUENCE, values![table.name, id]).await?;
-            tx.execute(RAISE_SEQUENCE, values![table.name, id]).await?;
-        }
-    }
-    Ok(())
-}
-
 /// Reads the checkpoint of an unfinished transfer into this database.
 pub(crate) async fn checkpoint(tx: &mut Tx<'_>) -> Result<Option<TransferCheckpoint>> {
     let exists = tx.value(HAS_CHECKPOINT, &[]).await?;
@@ -196,7 +184,6 @@ fn unusable(error: serde_json::Error) -> Failure {
     Failure::other(format!("the checkpoint of a move cannot be used: {error}"))
 }
 
-/// The statements on one table.
 struct Statements {
     count: Sql,
     first_page: Sql,

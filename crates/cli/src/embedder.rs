@@ -7,7 +7,7 @@ use lango_knowledge::{Model2Vec, OfflineEmbedder};
 use lango_models::{
     EmbeddingKind, EmbeddingSettings, Kind, Patience, ProviderSettings, connect_embedder,
 };
-use lango_store::LibraryRows;
+use lango_store::Store;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(10);
 pub async fn embedder(
     config: &EmbeddingConfig,
     providers: &ModelChoice<'_>,
-    store: Arc<dyn LibraryRows>,
+    store: Arc<Store>,
 ) -> Result<Option<Arc<dyn Embedder>>, String> {
     let model = || {
         let missing = "embedding.model must be set with this embedding.provider";

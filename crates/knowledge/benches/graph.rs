@@ -6,8 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "in a benchmark, a panic is the report")]
 
 use lango_core::{Source, Timestamp, Trust, UserId};
+use lango_store::Store;
 use lango_store::graph::{Confidence, Direction, Entity, Name, NewFact, Walk, WalkLimits};
-use lango_store::{GraphRows, Store};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ async fn measure(facts: u64, walks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let store = Arc::new(Store::open_sqlite(&path, "root".into()).unwrap());
-    let graph: &dyn GraphRows = &*store;
+    let graph: &Store = &*store;
     let entities = facts / 5;
     let building = Instant::now();
     build(graph, facts, entities).await;
@@ -73,7 +73,7 @@ async fn measure(facts: u64, walks: usize) {
     );
 }
 
-async fn build(graph: &dyn GraphRows, facts: u64, entities: u64) {
+async fn build(graph: &Store, facts: u64, entities: u64) {
     let mut random = Random(facts);
     let mut kept = 0;
     while kept < facts {
@@ -127,7 +127,7 @@ fn walk(start: u64, kinds: Vec<Name>) -> Walk {
     }
 }
 
-async fn row(graph: &dyn GraphRows, facts: u64, what: &str, walks: impl Iterator<Item = Walk>) {
+async fn row(graph: &Store, facts: u64, what: &str, walks: impl Iterator<Item = Walk>) {
     let user = user();
     let (mut times, mut found) = (Vec::new(), 0);
     for walk in walks {

@@ -12,7 +12,7 @@ mod suggest;
 mod traverse;
 
 use lango_core::{Clock, Tool};
-use lango_store::GraphRows;
+use lango_store::Store;
 use lango_store::graph::{MOST_FACTS, WalkLimits};
 pub use neighbours::GraphNeighbours;
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl GraphSettings {
 
 /// The tools over a graph. Each call sees the facts of its own user.
 pub fn graph_tools(
-    graph: Arc<dyn GraphRows>,
+    graph: Arc<Store>,
     clock: Arc<dyn Clock>,
     settings: GraphSettings,
 ) -> Vec<Arc<dyn Tool>> {

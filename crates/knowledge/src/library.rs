@@ -28,7 +28,7 @@ pub use search::{Hit, Mode, Query, Results};
 pub use tools::{Neighbours, library_tools, retrieve_tool};
 
 use lango_core::{Clock, Embedder, EmbeddingMaker, EmbeddingPurpose};
-use lango_store::LibraryRows;
+use lango_store::Store;
 use std::sync::Arc;
 
 /// The collection of documents that were added without naming one.
@@ -41,7 +41,7 @@ const LEARNINGS: &str = "learnings";
 /// Documents, saved knowledge and learnings in a store. A clone is the same library.
 #[derive(Clone)]
 pub struct Library {
-    store: Arc<dyn LibraryRows>,
+    store: Arc<Store>,
     embedder: Option<Arc<dyn Embedder>>,
     clock: Arc<dyn Clock>,
 }
@@ -49,7 +49,7 @@ pub struct Library {
 impl Library {
     /// The library of a store. Without an embedder it is searched by words only.
     pub fn new(
-        store: Arc<dyn LibraryRows>,
+        store: Arc<Store>,
         embedder: Option<Arc<dyn Embedder>>,
         clock: Arc<dyn Clock>,
     ) -> Self {
@@ -65,7 +65,7 @@ impl Library {
         let Some(embedder) = &self.embedder else {
             return Ok(());
         };
-        match self.store.maker().await? {
+        match self.store.vector_maker().await? {
             Some(stored) if stored != *embedder.maker() => {
                 Err(LibraryError::other_maker(&stored, embedder.maker()))
             }

@@ -28,7 +28,7 @@ mod words;
 pub use tools::memory_tools;
 
 use lango_core::{Clock, MemoryContext, Model, SessionId, StoreError, UserId};
-use lango_store::{Generation, MemoryOwner, MemoryRows};
+use lango_store::{Generation, MemoryOwner, Store};
 use reflector::When;
 use std::sync::Arc;
 
@@ -94,7 +94,7 @@ pub struct Memory {
 }
 
 struct Parts {
-    store: Arc<dyn MemoryRows>,
+    store: Arc<Store>,
     /// None means rules.
     model: Option<Arc<dyn Model>>,
     clock: Arc<dyn Clock>,
@@ -126,7 +126,7 @@ enum By {
 impl Memory {
     /// Memory in this store. Without a model, or with `offline/rules`, it works by rules.
     pub fn new(
-        store: Arc<dyn MemoryRows>,
+        store: Arc<Store>,
         model: Option<Arc<dyn Model>>,
         clock: Arc<dyn Clock>,
         settings: MemorySettings,
@@ -215,7 +215,7 @@ impl Memory {
         .await
     }
 
-    fn rows(&self) -> &dyn MemoryRows {
+    fn rows(&self) -> &Store {
         &*self.parts.store
     }
 }

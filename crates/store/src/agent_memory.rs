@@ -1,6 +1,6 @@
 //! The memory of agents: observations of turns, reflections on them, and what a user wanted saved.
 //!
-//! `lango-knowledge` decides what is remembered; [`MemoryRows`] stores it.
+//! `lango-knowledge` decides what is remembered; [`Store`](crate::Store) stores it.
 
 #![allow(missing_docs, reason = "the names say it")]
 
@@ -8,7 +8,6 @@ mod changes;
 mod rows;
 mod statements;
 
-pub use rows::MemoryRows;
 #[cfg(test)]
 pub(crate) use statements::ALL as EVERYDAY;
 
@@ -122,7 +121,6 @@ pub struct SavedMemory {
     pub created: Timestamp,
 }
 
-/// The result of saving a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SaveOutcome {
     New(MemoryId),
@@ -182,7 +180,6 @@ pub enum Commit<T> {
     Stale,
 }
 
-/// What to delete.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ForgetRequest {
     /// Reflections that were made of one of them are deleted too.

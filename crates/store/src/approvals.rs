@@ -1,16 +1,12 @@
 //! Requests that wait for a user's approval, and grants for later calls.
 
-use crate::engine::{Failure, Row, Sql, Tx, Value, statements};
+use crate::engine::{Result, Row, Sql, Tx, Value, statements};
 use crate::stored::damaged;
 use lango_core::{ApprovalRequest, Approvals, Grant, Text, Waiting};
 use std::borrow::Cow;
 
 /// Reads the rows of [`GRANTS`] or [`APPROVALS`].
-pub(crate) async fn read(
-    tx: &mut Tx<'_>,
-    sql: Sql,
-    values: &[Value<'_>],
-) -> Result<Approvals, Failure> {
+pub(crate) async fn read(tx: &mut Tx<'_>, sql: Sql, values: &[Value<'_>]) -> Result<Approvals> {
     let mut approvals = Approvals::default();
     tx.query(sql, values, |row| {
         let waiting = waiting(row)?;
@@ -32,11 +28,11 @@ pub(crate) async fn read(
     Ok(approvals)
 }
 
-fn waiting(row: Row<'_>) -> Result<Waiting, Failure> {
+fn waiting(row: Row<'_>) -> Result<Waiting> {
     let session = row.get(0)?;
     let request: Cow<'_, str> = row.get(4)?;
     let request: ApprovalRequest =
-        serde_json::from_str(&request).map_err(|error| damaged(&session, 0, &error))?;
+        serde_json::from_str(&request).map_err(|error| damaged(&session, 0, error))?;
     Ok(Waiting {
         session,
         turn: row.get(2)?,

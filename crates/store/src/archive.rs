@@ -12,9 +12,9 @@ mod removal;
 
 use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
-use crate::engine::{Failure, Row, Sql, sql, values};
+use crate::engine::{Result, Row, Sql, sql, values};
 use crate::store::Store;
-use crate::stored::{author, not_found};
+use crate::stored::{author, damaged, not_found};
 use lango_core::{
     AgentName, Attachment, AttachmentStore, Event, EventBody, FrameId, Page, SessionId, StoreError,
     Text, Timestamp, TurnId, UserId,
@@ -85,7 +85,6 @@ impl LogRow {
         self
     }
 
-    /// Returns the event of this row.
     pub(crate) fn event(&self, body: EventBody) -> Event {
         Event {
             seq: self.seq,
@@ -146,33 +145,23 @@ impl Store {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionId>, StoreError> {
-        let given = (user, after.map_or("", SessionId::as_str).to_owned(), limit);
-        let ids = self.engine.read(given, |tx, (user, after, limit)| {
-            Box::pin(async move {
-                let values = values![user, after, limit];
-                let ids = tx.query(IDS, values, |row| Ok(SessionId::from(&*row.lossy(0)?)));
-                let mut ids = ids.await?;
-                // An id in SQLite whose bytes are not text is ordered by its bytes, not by the text that is shown for it. The
-                // next page must not show it again.
-                ids.retain(|id| id.as_str() > after.as_str());
-                Ok(ids)
-            })
-        });
-        ids.await
+        let after = after.map_or("", SessionId::as_str);
+        let values = values![user, after, limit];
+        let id = |row: Row<'_>| Ok(SessionId::from(&*row.lossy(0)?));
+        let mut ids = self.engine.query(IDS, values, id).await?;
+        // An id in SQLite whose bytes are not text is ordered by its bytes, not by the text that is shown for it. The next
+        // page must not show it again.
+        ids.retain(|id| id.as_str() > after);
+        Ok(ids)
     }
 
     /// Reads a session without its log.
     pub async fn session_record(&self, session: &SessionId) -> Result<SessionRecord, StoreError> {
-        let record = self.engine.read(session.clone(), |tx, session| {
-            Box::pin(async move {
-                let values = values![session];
-                let record = tx.query_opt(RECORD, values, |row| {
-                    record(row, session).map_err(|failure| failure.in_event(session, 0))
-                });
-                record.await?.ok_or_else(|| not_found(session).into())
-            })
+        let id = session.clone();
+        let record = self.engine.query_opt(RECORD, values![session], move |row| {
+            record(row, &id).map_err(|failure| failure.in_event(&id, 0))
         });
-        record.await
+        record.await?.ok_or_else(|| not_found(session))
     }
 
     /// Reads rows of a log in their order. A page of large rows has fewer than `limit`, but at least one if there is one.
@@ -201,7 +190,7 @@ impl Store {
     }
 }
 
-fn record(row: Row<'_>, session: &SessionId) -> Result<SessionRecord, Failure> {
+fn record(row: Row<'_>, session: &SessionId) -> Result<SessionRecord> {
     Ok(SessionRecord {
         id: session.clone(),
         user: row.get(0)?,
@@ -213,7 +202,7 @@ fn record(row: Row<'_>, session: &SessionId) -> Result<SessionRecord, Failure> {
     })
 }
 
-fn log_row(row: Row<'_>, session: &SessionId, seq: u64) -> Result<LogRow, Failure> {
+fn log_row(row: Row<'_>, session: &SessionId, seq: u64) -> Result<LogRow> {
     Ok(LogRow {
         session: session.clone(),
         seq,
@@ -259,7 +248,6 @@ pub enum WipeOutcome {
     LeftToServer,
 }
 
-/// A page of expired sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpiredPage {
     pub skip: usize,
@@ -320,11 +308,7 @@ pub async fn read_attachment(
     attachment: &Attachment,
 ) -> Result<Arc<[u8]>, StoreError> {
     let (name, digest) = (&attachment.name, &attachment.digest);
-    let damaged = |detail: String| StoreError::Damaged {
-        id: record.id.clone(),
-        seq,
-        detail,
-    };
+    let damaged = |detail: String| damaged(&record.id, seq, detail);
     let bytes = AttachmentStore::read(store, &record.user, digest).await?;
     let bytes = bytes.ok_or_else(|| damaged(format!("its attachment `{name}` is missing")))?;
     if digest_of(&bytes) != *digest {
@@ -348,11 +332,7 @@ pub async fn next_rows(
     };
     let rows = store.log_rows(&record.id, page).await?;
     if rows.is_empty() {
-        return Err(StoreError::Damaged {
-            id: record.id.clone(),
-            seq: from,
-            detail: "it is gone".to_owned(),
-        });
+        return Err(damaged(&record.id, from, "it is gone"));
     }
     Ok(rows)
 }

@@ -3,7 +3,7 @@
 use crate::Answer;
 use crate::approvals::{self, APPROVALS, COUNT_WAITING, REVOKE};
 use crate::archive::is_hidden;
-use crate::engine::{Engine, Failure, Row, statements, values};
+use crate::engine::{Engine, Result, Row, statements, values};
 use crate::store::Store;
 use lango_core::{
     ApprovalId, Approvals, SessionCatalog, SessionId, SessionSummary, StoreError, UnfinishedTurn,
@@ -12,20 +12,12 @@ use lango_core::{
 
 impl SessionCatalog for Store {
     fn list(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SessionSummary>> {
-        self.engine
-            .read((user.clone(), limit), |tx, (user, limit)| {
-                Box::pin(async move { tx.query(SESSIONS, values![user, limit], summary).await })
-            })
+        self.engine.query(SESSIONS, values![user, limit], summary)
     }
 
     fn find(&self, user: &UserId, prefix: &str, limit: usize) -> Answer<'_, Vec<SessionSummary>> {
-        let given = (user.clone(), prefix.to_owned(), limit);
-        self.engine.read(given, |tx, (user, prefix, limit)| {
-            Box::pin(async move {
-                tx.query(SESSIONS_WITH_PREFIX, values![user, prefix, limit], summary)
-                    .await
-            })
-        })
+        let values = values![user, prefix, limit];
+        self.engine.query(SESSIONS_WITH_PREFIX, values, summary)
     }
 
     fn approvals(&self, user: &UserId) -> Answer<'_, Approvals> {
@@ -35,12 +27,11 @@ impl SessionCatalog for Store {
     }
 
     fn count_waiting(&self, user: &UserId) -> Answer<'_, usize> {
-        self.engine.read(user.clone(), |tx, user| {
-            Box::pin(async move {
-                let count = tx.value(COUNT_WAITING, values![user]).await?;
-                Ok(count.unwrap_or(0))
-            })
-        })
+        let values = values![user];
+        let count = self
+            .engine
+            .query_opt(COUNT_WAITING, values, |row| row.get(0));
+        Box::pin(async move { Ok(count.await?.unwrap_or(0)) })
     }
 
     fn unfinished(
@@ -48,18 +39,13 @@ impl SessionCatalog for Store {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Answer<'_, Vec<UnfinishedTurn>> {
-        let after = after.map_or_else(String::new, ToString::to_string);
+        let after = after.map_or("", SessionId::as_str);
         let replica = match &self.engine {
-            Engine::Sqlite(_) => String::new(),
-            Engine::Postgres(postgres) => postgres.replica().to_owned(),
+            Engine::Sqlite(_) => "",
+            Engine::Postgres(postgres) => postgres.replica(),
         };
-        self.engine
-            .read((after, limit, replica), |tx, (after, limit, replica)| {
-                Box::pin(async move {
-                    tx.query(UNFINISHED, values![after, limit, replica], unfinished)
-                        .await
-                })
-            })
+        let values = values![after, limit, replica];
+        self.engine.query(UNFINISHED, values, unfinished)
     }
 
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> Answer<'_, ()> {
@@ -75,7 +61,7 @@ impl SessionCatalog for Store {
     }
 }
 
-fn summary(row: Row<'_>) -> Result<SessionSummary, Failure> {
+fn summary(row: Row<'_>) -> Result<SessionSummary> {
     Ok(SessionSummary {
         // One whose bytes are not text must not hide the others.
         id: SessionId::new(row.lossy(0)?),
@@ -87,7 +73,7 @@ fn summary(row: Row<'_>) -> Result<SessionSummary, Failure> {
     })
 }
 
-fn unfinished(row: Row<'_>) -> Result<UnfinishedTurn, Failure> {
+fn unfinished(row: Row<'_>) -> Result<UnfinishedTurn> {
     Ok(UnfinishedTurn {
         session: row.get(0)?,
         user: row.get(1)?,

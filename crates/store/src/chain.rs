@@ -5,6 +5,7 @@
 //! checked after it was moved to another one.
 
 use crate::archive::LogRow;
+use crate::stored::damaged;
 use lango_core::{EventBody, SessionId, StoreError};
 use sha2::{Digest as _, Sha256};
 
@@ -70,31 +71,27 @@ impl Chain {
 
     /// Checks the next row and returns its event: it must follow the one before, have an author and match its hash.
     pub fn take(&mut self, row: &LogRow) -> Result<EventBody, StoreError> {
-        let damaged = |detail: String| StoreError::Damaged {
-            id: self.session.clone(),
-            seq: row.seq,
-            detail,
-        };
+        let damaged = |detail: &str| damaged(&self.session, row.seq, detail);
         if row.session != self.session {
-            return Err(damaged(format!("it is of session `{}`", row.session)));
+            return Err(damaged(&format!("it is of session `{}`", row.session)));
         }
         if row.seq <= self.count {
-            return Err(damaged("it is there twice".to_owned()));
+            return Err(damaged("it is there twice"));
         }
         if row.seq != self.count + 1 {
-            return Err(damaged("events before it are missing".to_owned()));
+            return Err(damaged("events before it are missing"));
         }
         let is_older_than_hashes = row.hash.is_empty() && self.hash.is_empty();
         if !is_older_than_hashes {
             if row.hash != row.stored().hash(&self.hash) {
-                return Err(damaged("it does not match its hash".to_owned()));
+                return Err(damaged("it does not match its hash"));
             }
             if row.author.is_empty() {
-                return Err(damaged("its author is missing".to_owned()));
+                return Err(damaged("its author is missing"));
             }
         }
         let body = serde_json::from_str(&row.body)
-            .map_err(|error| damaged(format!("it is not an event: {error}")))?;
+            .map_err(|error| damaged(&format!("it is not an event: {error}")))?;
         self.count += 1;
         self.hash.clone_from(&row.hash);
         Ok(body)

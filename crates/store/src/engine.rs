@@ -24,8 +24,12 @@ pub(crate) use value::{ToValue, Value, bulk_row, values};
 use crate::Answer;
 use crate::postgres::PostgresEngine;
 use crate::sqlite::SqliteEngine;
-use lango_core::{BoxFuture, StoreError};
+use crate::stored::failed;
+use lango_core::BoxFuture;
 use std::sync::Arc;
+
+/// A result of statements.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// Work on a transaction with its arguments. It may run more than once.
 pub(crate) type Work<A, T> =
@@ -120,17 +124,51 @@ impl Engine {
         };
         let postgres = Arc::clone(postgres);
         Box::pin(async move {
-            let written = tokio::spawn(async move { postgres.run(mode, given, work).await });
-            written.await.map_err(|error| StoreError::Failed {
-                detail: format!("the runtime ended while a log was written: {error}"),
+            let written =
+                tokio::spawn(async move { postgres.database.run(mode, given, work).await });
+            written.await.map_err(|error| {
+                failed(format!(
+                    "the runtime ended while a log was written: {error}"
+                ))
             })?
+        })
+    }
+
+    /// Reads the rows of one statement.
+    pub(crate) fn query<T: Output>(
+        &self,
+        sql: Sql,
+        values: &[Value<'_>],
+        read: impl Fn(Row<'_>) -> Result<T> + Input,
+    ) -> Answer<'_, Vec<T>> {
+        self.read((sql, owned(values), read), |tx, (sql, values, read)| {
+            Box::pin(tx.query(*sql, values, read))
+        })
+    }
+
+    /// Reads the first row of one statement, if there is one.
+    pub(crate) fn query_opt<T: Output>(
+        &self,
+        sql: Sql,
+        values: &[Value<'_>],
+        read: impl Fn(Row<'_>) -> Result<T> + Input,
+    ) -> Answer<'_, Option<T>> {
+        self.read((sql, owned(values), read), |tx, (sql, values, read)| {
+            Box::pin(tx.query_opt(*sql, values, read))
+        })
+    }
+
+    /// Runs one statement that may run twice; returns the number of rows that it changed.
+    pub(crate) fn execute(&self, sql: Sql, values: &[Value<'_>]) -> Answer<'_, u64> {
+        self.write_one((sql, owned(values)), |tx, (sql, values)| {
+            Box::pin(tx.execute(*sql, values))
         })
     }
 
     fn run<A: Input, T: Output>(&self, mode: Mode, given: A, work: Work<A, T>) -> Answer<'_, T> {
         match self {
             Self::Sqlite(sqlite) => Box::pin(sqlite.run(mode, given, work)),
-            Self::Postgres(postgres) => Box::pin(postgres.run(mode, given, work)),
+            Self::Postgres(postgres) => Box::pin(postgres.database.run(mode, given, work)),
         }
     }
 
@@ -142,11 +180,7 @@ impl Engine {
     }
 
     /// Deletes rows in a transaction that may run twice. SQLite overwrites their bytes.
-    pub(crate) fn erase<A, T>(&self, given: A, work: Work<A, T>) -> Answer<'_, T>
-    where
-        A: Send + Sync + 'static,
-        T: Send + 'static,
-    {
+    pub(crate) fn erase<A: Input, T: Output>(&self, given: A, work: Work<A, T>) -> Answer<'_, T> {
         self.write_twice((given, work), |tx, (given, work)| {
             Box::pin(async move {
                 tx.overwrite_deleted(true)?;
@@ -156,4 +190,8 @@ impl Engine {
             })
         })
     }
+}
+
+pub(crate) fn owned(values: &[Value<'_>]) -> Vec<Value<'static>> {
+    values.iter().cloned().map(Value::into_owned).collect()
 }

@@ -1,7 +1,10 @@
 //! The knowledge graph: facts about entities, where they came from and how long they hold.
 //!
 //! A fact is a subject, a predicate and an object, such as `Ada -wrote-> Notes`. Names are stored once and facts refer to
-//! them by id, so that a million facts are a few small indices.
+//! them by id, so that a million facts are a few small indices. Each user has a graph of their own.
+//!
+//! Writes are short transactions that lock the user's row first, so that replicas create nothing twice. Reads see one snapshot
+//! and find their rows by key.
 
 #![allow(
     missing_docs,
@@ -12,14 +15,12 @@ mod forget;
 mod name;
 mod query;
 mod relate;
-mod rows;
 mod statements;
 mod traverse;
 mod walk;
 mod walker;
 
 pub use name::{Name, NameError};
-pub use rows::GraphRows;
 #[cfg(test)]
 pub(crate) use statements::{ALL as STATEMENTS, LOOKUPS};
 pub use walk::{Direction, Step, Traversal, Truncation, Walk, WalkLimits};
@@ -78,7 +79,6 @@ pub struct NewFact {
     pub valid_from: Timestamp,
 }
 
-/// A stored fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     pub subject: Entity,
@@ -95,7 +95,6 @@ pub struct Fact {
     pub valid_to: Option<Timestamp>,
 }
 
-/// The three names of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Triple {
     pub subject: Name,
@@ -116,7 +115,6 @@ pub enum RelateOutcome {
     Known(Fact),
 }
 
-/// The result of ending a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndOutcome {
     Ended(Fact),
@@ -146,7 +144,6 @@ pub enum Validity {
     Any,
 }
 
-/// Facts that match a query.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FactPage {
     pub facts: Vec<Fact>,
@@ -161,7 +158,15 @@ pub enum NameKind {
     Predicate,
 }
 
-/// The size of a user's graph.
+impl NameKind {
+    fn key_of(self, name: &Name) -> String {
+        match self {
+            Self::Entity => name.key(),
+            Self::Predicate => name.predicate_key(),
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GraphSize {
     pub facts: u64,

@@ -46,17 +46,16 @@ mod web_cache;
 pub type Answer<'a, T> = lango_core::BoxFuture<'a, Result<T, lango_core::StoreError>>;
 
 pub use agent_memory::{
-    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep,
-    NewRecollection, NewSavedMemory, ParseMemoryIdError, PromptMemory, Recollection,
-    RecollectionOrder, SaveOutcome, SavedMemory, TurnRange, UnobservedTurn, Watermark,
+    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
+    NewSavedMemory, ParseMemoryIdError, PromptMemory, Recollection, RecollectionOrder, SaveOutcome,
+    SavedMemory, TurnRange, UnobservedTurn, Watermark,
 };
 pub use attachments::{LARGEST_ATTACHMENT, digest_of};
 pub use chain::Chain;
-pub use graph::GraphRows;
 pub use library::{
     CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, KnowledgeRow,
-    LearningRow, LibraryRows, NewChunk, NewDocument, QueryWord, Ranking, Removal, SearchHit,
-    VectorOutcome, VectorSearch,
+    LearningRow, NewChunk, NewDocument, QueryWord, Ranking, Removal, SearchHit, VectorOutcome,
+    VectorSearch,
 };
 pub use postgres::{PostgresOptions, without_password};
 pub use store::Store;

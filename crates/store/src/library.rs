@@ -20,8 +20,6 @@ pub(crate) use documents::{index_words, remove_document};
 #[cfg(test)]
 pub(crate) use {lexical::BY_WORDS, statements::ALL as STATEMENTS};
 
-pub use rows::LibraryRows;
-
 use lango_core::{EmbeddingMaker, SessionId, Source, Text, Timestamp};
 use std::sync::Arc;
 
@@ -176,7 +174,6 @@ impl QueryWord {
     }
 }
 
-/// The result of a search by words.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ranking {
     /// Chunks and their scores, the best first.
@@ -196,7 +193,6 @@ pub enum Removal {
     Wiped,
 }
 
-/// Selects documents of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DocumentFilter {
     /// Those of a collection whose names are in a range, by name.

@@ -13,7 +13,7 @@ pub(crate) use batch::Ends;
 
 use crate::Answer;
 use crate::approvals::{self, GRANTS};
-use crate::engine::{Durability, Engine, Failure, Tx, stored, values};
+use crate::engine::{Durability, Engine, Result, Row, Tx, stored, values};
 use crate::postgres::renewer::EVENTS as CHANNEL;
 use crate::store::Store;
 use crate::stored::{check_user, event, not_found};
@@ -112,13 +112,8 @@ impl SessionStore for Store {
                 let events = tx
                     .query(EVENTS, values, |row| event(row, session, root_agent))
                     .await?;
-                if events.is_empty() {
-                    let is_visible = tx.exists(IS_VISIBLE, values![session]).await?;
-                    return if is_visible {
-                        Ok(events)
-                    } else {
-                        Err(not_found(session).into())
-                    };
+                if events.is_empty() && !tx.exists(IS_VISIBLE, values![session]).await? {
+                    return Err(not_found(session).into());
                 }
                 Ok(events)
             })
@@ -126,15 +121,10 @@ impl SessionStore for Store {
     }
 
     fn turn_events(&self, session: &SessionId, turn: &TurnId) -> Answer<'_, Vec<Event>> {
-        let given = (session.clone(), turn.clone(), self.root_agent.clone());
-        self.engine.read(given, |tx, (session, turn, root_agent)| {
-            Box::pin(async move {
-                tx.query(TURN_EVENTS, values![session, turn], |row| {
-                    event(row, session, root_agent)
-                })
-                .await
-            })
-        })
+        let values = values![session, turn];
+        let (session, root_agent) = (session.clone(), self.root_agent.clone());
+        let read = move |row: Row<'_>| event(row, &session, &root_agent);
+        self.engine.query(TURN_EVENTS, values, read)
     }
 
     fn grants(&self, session: &SessionId, folder: &str) -> Answer<'_, Vec<Grant>> {
@@ -152,16 +142,11 @@ impl SessionStore for Store {
         session: &SessionId,
         agent: &AgentName,
     ) -> Answer<'_, Option<RemoteThread>> {
-        let given = (session.clone(), agent.clone());
-        self.engine.read(given, |tx, (session, agent)| {
-            Box::pin(async move {
-                tx.query_opt(REMOTE_THREAD, values![session, agent], |row| {
-                    Ok(RemoteThread {
-                        context: row.get(0)?,
-                        task: row.get(1)?,
-                    })
-                })
-                .await
+        let values = values![session, agent];
+        self.engine.query_opt(REMOTE_THREAD, values, |row| {
+            Ok(RemoteThread {
+                context: row.get(0)?,
+                task: row.get(1)?,
             })
         })
     }
@@ -178,7 +163,7 @@ pub(crate) fn durability_of(events: &[Event]) -> Durability {
 
 /// Appends a batch to a session of a SQLite database.
 #[cfg(test)]
-pub(crate) async fn append_here(tx: &mut Tx<'_>, events: &Batch) -> Result<(), Failure> {
+pub(crate) async fn append_here(tx: &mut Tx<'_>, events: &Batch) -> Result<()> {
     let new = NewEvents {
         events: Batch::clone(events),
         guard: Guard::default(),
@@ -188,7 +173,7 @@ pub(crate) async fn append_here(tx: &mut Tx<'_>, events: &Batch) -> Result<(), F
 }
 
 /// Creates an empty session, hidden or not.
-pub(crate) async fn create(tx: &mut Tx<'_>, session: &NewSession) -> Result<(), Failure> {
+pub(crate) async fn create(tx: &mut Tx<'_>, session: &NewSession) -> Result<()> {
     let created = stored(session.created.0)?;
     let values = values![session.id, session.user, created];
     if tx.execute(INSERT_SESSION, values).await? > 0 {

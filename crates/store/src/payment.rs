@@ -4,7 +4,7 @@
 mod statements;
 
 use crate::Answer;
-use crate::engine::{Failure, Row, Tx, values};
+use crate::engine::{Failure, Result, Row, Tx, values};
 use crate::store::Store;
 use crate::stored::{check_user, failed};
 use lango_core::{
@@ -12,6 +12,8 @@ use lango_core::{
     PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals, Reservation, Reserved,
     SignedTransaction, StoreError, Text, TotalsQuery,
 };
+#[cfg(test)]
+pub(crate) use statements::ALL;
 use statements::*;
 
 /// Maximum length of a purpose, a detail or another text of a payment, in bytes.
@@ -34,19 +36,13 @@ impl PaymentStore for Store {
     }
 
     fn payments(&self, query: PaymentQuery, limit: usize) -> Answer<'_, Vec<Payment>> {
-        self.engine.read((query, limit), |tx, (query, limit)| {
-            Box::pin(async move {
-                let (statement, account) = match query {
-                    PaymentQuery::Id(id) => {
-                        return tx.query(PAYMENT, values![id], payment).await;
-                    }
-                    PaymentQuery::Open(account) => (OPEN, account),
-                    PaymentQuery::Newest(account) => (NEWEST, account),
-                };
-                let values = values![account.network, account.wallet, limit];
-                tx.query(statement, values, payment).await
-            })
-        })
+        let (statement, account) = match query {
+            PaymentQuery::Id(id) => return self.engine.query(PAYMENT, values![id], payment),
+            PaymentQuery::Open(account) => (OPEN, account),
+            PaymentQuery::Newest(account) => (NEWEST, account),
+        };
+        let values = values![account.network, account.wallet, limit];
+        self.engine.query(statement, values, payment)
     }
 
     fn payment_account(&self, query: TotalsQuery) -> Answer<'_, AccountStatus> {
@@ -65,10 +61,7 @@ impl PaymentStore for Store {
 
     fn payment_budget(&self, key: BudgetKey) -> Answer<'_, u64> {
         self.engine.read(key, |tx, key| {
-            Box::pin(async move {
-                let budgets = budgets(tx, key).await?;
-                Ok(most_left(&budgets))
-            })
+            Box::pin(async move { Ok(most_left(&budgets(tx, key).await?)) })
         })
     }
 }
@@ -152,7 +145,7 @@ fn budget_for(budgets: &[Budget], reservation: &Reservation) -> Result<Option<Te
     }
 }
 
-async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved, Failure> {
+async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved> {
     check_reservation(reservation)?;
     let payment = &reservation.payment;
     let account = &payment.account;
@@ -196,11 +189,7 @@ async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved,
     Ok(Reserved::New(stored))
 }
 
-async fn insert(
-    tx: &mut Tx<'_>,
-    payment: &Payment,
-    budget: Option<BudgetUse>,
-) -> Result<(), Failure> {
+async fn insert(tx: &mut Tx<'_>, payment: &Payment, budget: Option<BudgetUse>) -> Result<()> {
     let account = &payment.account;
     if let Some(BudgetUse::New(amount)) = budget {
         let values = values![
@@ -237,7 +226,7 @@ async fn insert(
     tx.execute(INSERT, values).await.map(drop)
 }
 
-async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged, Failure> {
+async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged> {
     check_change(change)?;
     let values = values![change.id];
     let payment = tx.query_opt(LOCK_PAYMENT, values, payment).await?;
@@ -271,7 +260,7 @@ async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged
     Ok(PaymentChanged::Applied)
 }
 
-async fn totals(tx: &mut Tx<'_>, query: &TotalsQuery) -> Result<PaymentTotals, Failure> {
+async fn totals(tx: &mut Tx<'_>, query: &TotalsQuery) -> Result<PaymentTotals> {
     let account = &query.account;
     let values = values![
         account.network,
@@ -293,7 +282,7 @@ async fn totals(tx: &mut Tx<'_>, query: &TotalsQuery) -> Result<PaymentTotals, F
 /// The id of a budget, and how much is left of it.
 type Budget = (Text, u64);
 
-async fn budgets(tx: &mut Tx<'_>, key: &BudgetKey) -> Result<Vec<Budget>, Failure> {
+async fn budgets(tx: &mut Tx<'_>, key: &BudgetKey) -> Result<Vec<Budget>> {
     let PaymentAccount { network, wallet } = &key.account;
     let values = values![key.session, key.host, key.user, network, wallet];
     let budgets = tx.query(BUDGETS, values, |row| {
@@ -308,7 +297,7 @@ fn most_left(budgets: &[Budget]) -> u64 {
 }
 
 /// Reads the columns of [`PAYMENT`].
-fn payment(row: Row<'_>) -> Result<Payment, Failure> {
+fn payment(row: Row<'_>) -> Result<Payment> {
     let state: Text = row.get(11)?;
     let state = PaymentState::of_name(&state)
         .ok_or_else(|| Failure::other(format!("a payment has the unknown state `{state}`")))?;

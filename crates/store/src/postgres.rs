@@ -19,9 +19,10 @@ pub(crate) mod statements;
 mod tls;
 
 use crate::engine::text::hex;
-use crate::engine::{Input, Mode, Output, Work, values};
+use crate::engine::{Mode, Row, owned, values};
 use crate::library::VectorSearch;
 use crate::queue::Queues;
+use crate::stored::failed;
 use crate::tables::OpenMode;
 use address::Address;
 pub use address::without_password;
@@ -61,7 +62,7 @@ impl Default for PostgresOptions {
 
 /// A PostgreSQL database. Dropping it waits a moment until the leases are released.
 pub(crate) struct PostgresEngine {
-    database: Arc<Database>,
+    pub(crate) database: Arc<Database>,
     renewer: LeaseRenewer,
     /// The waiters of this replica.
     queues: Arc<Queues>,
@@ -80,16 +81,6 @@ impl PostgresEngine {
         })
     }
 
-    /// Connects and migrates the schema, unless that has happened.
-    pub async fn open_now(&self) -> Result<(), StoreError> {
-        self.database.open().await
-    }
-
-    pub(crate) fn min_indexed_vectors(&self) -> u64 {
-        self.database.min_indexed_vectors
-    }
-
-    /// Creates the index of vectors; see [`pgvector`].
     pub(crate) async fn index_vectors(&self) -> Result<VectorSearch, StoreError> {
         self.database.open().await?;
         let created = pgvector::create_index(&self.database).await;
@@ -100,15 +91,6 @@ impl PostgresEngine {
         &self.renewer.leases
     }
 
-    pub(crate) async fn run<A: Input, T: Output>(
-        &self,
-        mode: Mode,
-        given: A,
-        work: Work<A, T>,
-    ) -> Result<T, StoreError> {
-        self.database.run(mode, given, work).await
-    }
-
     /// Notifies other replicas. The notification may be lost.
     pub(crate) fn notify(&self, channel: &'static str, subject: &str) {
         if self.start().is_ok() {
@@ -116,16 +98,6 @@ impl PostgresEngine {
         }
     }
 
-    /// Returns the address of the database without its password.
-    pub(crate) fn shown_place(&self) -> String {
-        self.database.address.shown.clone()
-    }
-
-    pub(crate) fn fence_of(&self, session: &SessionId) -> Option<i64> {
-        self.table().of(session).map(|lease| lease.fence)
-    }
-
-    /// Returns the unique name of this replica.
     pub(crate) fn replica(&self) -> &str {
         &self.table().replica
     }
@@ -149,13 +121,9 @@ impl PostgresEngine {
         let detail = match &error {
             StoreError::Unreachable { detail, .. } => detail.clone(),
             StoreError::Lost { .. } => {
-                let given = (lease.session.clone(), lease.fence);
-                let succeeded = self.run(Mode::Read, given, |tx, (session, fence)| {
-                    Box::pin(async move {
-                        tx.query_opt(SUCCEEDED, values![session, fence], |_| Ok(()))
-                            .await
-                    })
-                });
+                let values = owned(values![lease.session, lease.fence]);
+                let read = |_: Row<'_>| Ok(());
+                let succeeded = self.database.query_opt(Mode::Read, SUCCEEDED, values, read);
                 match succeeded.await {
                     Ok(Some(())) => return error,
                     Ok(None) => "it did not answer for too long".to_owned(),
@@ -196,8 +164,7 @@ impl Changes for PostgresEngine {
 
 fn new_name() -> Result<String, StoreError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| StoreError::Failed {
-        detail: format!("the system gives no random numbers: {error}"),
-    })?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| failed(format!("the system gives no random numbers: {error}")))?;
     Ok(hex(&bytes))
 }

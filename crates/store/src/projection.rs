@@ -5,7 +5,7 @@
 //! statement that does not see its own writes.
 
 use crate::engine::text::Words;
-use crate::engine::{Failure, stored};
+use crate::engine::{Failure, Result, stored};
 use lango_core::{ApprovalRequest, Event, EventBody, Text};
 use serde::Serialize;
 use serde_json::Value;
@@ -33,7 +33,6 @@ pub(crate) struct RowChanges<'a> {
     pub attachments: Vec<Words<'a>>,
 }
 
-/// A row of `turns`.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct TurnRow<'a> {
     /// Its place among the turns that start in the batch.
@@ -67,7 +66,6 @@ pub(crate) struct ApprovalRow<'a> {
     pub folder: Option<Words<'a>>,
 }
 
-/// A row of `remote_threads`.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct ThreadRow<'a> {
     pub agent: Words<'a>,
@@ -76,7 +74,7 @@ pub(crate) struct ThreadRow<'a> {
 }
 
 impl<'a> RowChanges<'a> {
-    pub(crate) fn of(events: &'a [Event]) -> Result<Self, Failure> {
+    pub(crate) fn of(events: &'a [Event]) -> Result<Self> {
         let mut changes = Self::default();
         for event in events {
             changes.add(event)?;
@@ -84,12 +82,11 @@ impl<'a> RowChanges<'a> {
         Ok(changes)
     }
 
-    /// Returns whether only the log changes.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    fn add(&mut self, event: &'a Event) -> Result<(), Failure> {
+    fn add(&mut self, event: &'a Event) -> Result<()> {
         let (seq, time) = (stored(event.seq)?, stored(event.time.0)?);
         for attachment in event.body.attachments() {
             let digest = Words(&attachment.digest);
@@ -154,7 +151,8 @@ impl<'a> RowChanges<'a> {
             self.session.first_asked = Some(time);
         }
         let place = self.started.len();
-        self.started.push(TurnRow::new(event, seq, place));
+        self.started
+            .push(TurnRow::new(place, event.turn.as_str(), seq));
     }
 
     /// Returns the row that an event changes: the last turn that started here, or else the last one before, if it has this id.
@@ -165,7 +163,7 @@ impl<'a> RowChanges<'a> {
         }
         let known = self.continued.iter().position(|row| row.turn == turn);
         let at = known.unwrap_or_else(|| {
-            self.continued.push(TurnRow::new(event, seq, 0));
+            self.continued.push(TurnRow::new(0, turn.0, seq));
             self.continued.len() - 1
         });
         self.continued.get_mut(at)
@@ -177,7 +175,7 @@ impl<'a> RowChanges<'a> {
         id: &'a str,
         grant: Option<(&'a Text, Option<&'a Text>)>,
         time: i64,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let id = Words(id);
         let at = self.requested.iter().position(|row| row.id == id);
         let asked = at.map(|at| self.requested.remove(at));
@@ -208,11 +206,11 @@ impl<'a> RowChanges<'a> {
 }
 
 impl<'a> TurnRow<'a> {
-    fn new(event: &'a Event, seq: i64, place: usize) -> Self {
+    fn new(place: usize, turn: &'a str, first_seq: i64) -> Self {
         Self {
             place,
-            turn: Words(event.turn.as_str()),
-            first_seq: seq,
+            turn: Words(turn),
+            first_seq,
             delegation: None,
             answer: None,
             finished: 0,
@@ -254,17 +252,6 @@ mod tests {
         Sketch::of(&SessionId::from("s_1"))
     }
 
-    fn turn(place: usize, turn: &str, first_seq: i64) -> TurnRow<'_> {
-        TurnRow {
-            place,
-            turn: Words(turn),
-            first_seq,
-            delegation: None,
-            answer: None,
-            finished: 0,
-        }
-    }
-
     #[test]
     fn events_within_a_turn_change_only_the_log() {
         let events = sketch().say(ROOT, "", "one").batch();
@@ -285,9 +272,9 @@ mod tests {
             delegation: Some(2),
             answer: Some(3),
             finished: 1,
-            ..turn(0, "t_1", 1)
+            ..TurnRow::new(0, "t_1", 1)
         };
-        assert_eq!(changes.started, [finished, turn(1, "t_5", 5)]);
+        assert_eq!(changes.started, [finished, TurnRow::new(1, "t_5", 5)]);
         assert!(changes.continued.is_empty());
         let session = SessionChange {
             title: Some(Words("first")),
@@ -306,7 +293,7 @@ mod tests {
         let finished = TurnRow {
             answer: Some(2),
             finished: 1,
-            ..turn(0, "t_1", 3)
+            ..TurnRow::new(0, "t_1", 3)
         };
         assert_eq!(changes.continued, [finished]);
         assert!(changes.started.is_empty());

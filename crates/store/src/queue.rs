@@ -47,7 +47,6 @@ impl Waiter {
 }
 
 impl Queues {
-    /// Joins a session's queue.
     pub fn enter(
         self: &Arc<Self>,
         session: &SessionId,

@@ -14,7 +14,7 @@ mod readers;
 mod upkeep;
 mod writer;
 
-use crate::engine::{Durability, Failure, Input, Mode, Output, Tx, Work};
+use crate::engine::{Durability, Failure, Input, Mode, Output, Result, Tx, Work};
 use crate::queue::Queues;
 use crate::tables::OpenMode;
 use connection::execute;
@@ -130,12 +130,7 @@ impl SqliteEngine {
     }
 }
 
-fn read<A, T>(
-    connection: &mut Connection,
-    mode: Mode,
-    given: &A,
-    work: Work<A, T>,
-) -> Result<T, Failure> {
+fn read<A, T>(connection: &mut Connection, mode: Mode, given: &A, work: Work<A, T>) -> Result<T> {
     if mode != Mode::Snapshot {
         return now(connection, given, work);
     }
@@ -146,7 +141,7 @@ fn read<A, T>(
 }
 
 /// Runs work, whose future is always ready.
-fn now<A, T>(connection: &mut Connection, given: &A, work: Work<A, T>) -> Result<T, Failure> {
+fn now<A, T>(connection: &mut Connection, given: &A, work: Work<A, T>) -> Result<T> {
     let done = work(&mut Tx::sqlite(connection), given).now_or_never();
     done.unwrap_or_else(|| Err(Failure::other("work on SQLite waits for something else")))
 }

@@ -5,6 +5,7 @@ use crate::library::nearest::BitsCache;
 use crate::log::Ends;
 use crate::postgres::{PostgresEngine, PostgresOptions};
 use crate::sqlite::SqliteEngine;
+use crate::stored::failed;
 use crate::tables::OpenMode;
 use futures_util::stream::{self, StreamExt as _};
 use lango_core::{AgentName, BoxStream, Change, Changes, SessionId, StoreError};
@@ -34,20 +35,22 @@ impl Store {
             Some(("sqlite", path)) if !path.is_empty() => Self::sqlite(path, root_agent),
             Some(("postgres" | "postgresql", _)) => Self::postgres(place, root_agent),
             // What else it says may be a secret.
-            _ => Err(StoreError::Failed {
-                detail: "a database is `sqlite:PATH` or `postgres://user:password@host/database`"
-                    .to_owned(),
-            }),
+            _ => Err(failed(
+                "a database is `sqlite:PATH` or `postgres://user:password@host/database`",
+            )),
         }
     }
 
     /// A new database that ends with the store.
     pub fn in_memory() -> Self {
+        let engine = Engine::Sqlite(Arc::new(SqliteEngine::in_memory()));
         // No message in it is older than authors.
-        let root_agent = AgentName::from("root");
-        let engine = SqliteEngine::in_memory();
+        Self::over(engine, AgentName::from("root"))
+    }
+
+    fn over(engine: Engine, root_agent: AgentName) -> Self {
         Self {
-            engine: Engine::Sqlite(Arc::new(engine)),
+            engine,
             bits: Arc::default(),
             root_agent,
             ends: Ends::default(),
@@ -84,13 +87,8 @@ impl Store {
         path: &Path,
         root_agent: AgentName,
     ) -> Result<Self, StoreError> {
-        let engine = SqliteEngine::at(open_mode, path)?;
-        Ok(Self {
-            engine: Engine::Sqlite(Arc::new(engine)),
-            bits: Arc::default(),
-            root_agent,
-            ends: Ends::default(),
-        })
+        let engine = Engine::Sqlite(Arc::new(SqliteEngine::at(open_mode, path)?));
+        Ok(Self::over(engine, root_agent))
     }
 
     /// The PostgreSQL database at an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`,
@@ -107,20 +105,15 @@ impl Store {
         root_agent: AgentName,
         options: PostgresOptions,
     ) -> Result<Self, StoreError> {
-        let engine = PostgresEngine::at(address, options)?;
-        Ok(Self {
-            engine: Engine::Postgres(Arc::new(engine)),
-            bits: Arc::default(),
-            root_agent,
-            ends: Ends::default(),
-        })
+        let engine = Engine::Postgres(Arc::new(PostgresEngine::at(address, options)?));
+        Ok(Self::over(engine, root_agent))
     }
 
     /// Opens the database and brings its schema up to date, if that has not happened yet.
     pub async fn open_now(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.open_now(),
-            Engine::Postgres(postgres) => postgres.open_now().await,
+            Engine::Postgres(postgres) => postgres.database.open().await,
         }
     }
 
@@ -128,7 +121,7 @@ impl Store {
     pub async fn open_for_reading(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.readable().await,
-            Engine::Postgres(postgres) => postgres.open_now().await,
+            Engine::Postgres(postgres) => postgres.database.open().await,
         }
     }
 
@@ -141,9 +134,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.back_up(to, seen).await,
-            Engine::Postgres(_) => Err(StoreError::Failed {
-                detail: "a database on a server is copied with pg_dump".to_owned(),
-            }),
+            Engine::Postgres(_) => Err(failed("a database on a server is copied with pg_dump")),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Of the events in a session's history only the texts are parsed; the rest of their JSON is skipped.
 
-use crate::engine::{Failure, Row};
+use crate::engine::{Failure, Result, Row};
 use lango_core::{
     AgentName, Attachment, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId,
     MessageOrigin, SessionId, Source, StoreError, Text, Trust, UserId,
@@ -20,12 +20,12 @@ pub(crate) fn not_found(session: &SessionId) -> StoreError {
     StoreError::NotFound { id }
 }
 
-/// The error that the JSON of event `seq` was changed.
-pub(crate) fn damaged(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreError {
+/// The error that event `seq` is not what was once written.
+pub(crate) fn damaged(session: &SessionId, seq: u64, detail: impl ToString) -> StoreError {
     StoreError::Damaged {
         id: session.clone(),
         seq,
-        detail: error.to_string(),
+        detail: detail.to_string(),
     }
 }
 
@@ -50,32 +50,19 @@ pub(crate) fn author(stored: &str, is_user_message: bool, root_agent: &AgentName
 }
 
 /// Reads a source: its name in one column, its trust in the next.
-pub(crate) fn source(row: Row<'_>, column: usize) -> Result<Source, Failure> {
+pub(crate) fn source(row: Row<'_>, column: usize) -> Result<Source> {
     Ok(Source {
         name: row.get(column)?,
-        trust: trust(row, column + 1)?,
-    })
-}
-
-/// Reads trust that is stored as 0 or 1.
-pub(crate) fn trust(row: Row<'_>, column: usize) -> Result<Trust, Failure> {
-    Ok(if row.get(column)? {
-        Trust::Trusted
-    } else {
-        Trust::Untrusted
+        trust: row.get(column + 1)?,
     })
 }
 
 /// Reads an event from the columns seq, turn, frame, author, time and body.
-pub(crate) fn event(
-    row: Row<'_>,
-    session: &SessionId,
-    root_agent: &AgentName,
-) -> Result<Event, Failure> {
+pub(crate) fn event(row: Row<'_>, session: &SessionId, root_agent: &AgentName) -> Result<Event> {
     let seq = row.get(0)?;
     let read = || {
         let body: Cow<'_, str> = row.get(5)?;
-        let body = serde_json::from_str(&body).map_err(|error| damaged(session, seq, &error))?;
+        let body = serde_json::from_str(&body).map_err(|error| damaged(session, seq, error))?;
         let is_user_message = matches!(body, EventBody::UserMessage { .. });
         let name: Cow<'_, str> = row.get(3)?;
         Ok(Event {
@@ -128,12 +115,12 @@ pub(crate) fn exchange_in(
     column: usize,
     session: &SessionId,
     root_agent: &AgentName,
-) -> Result<Exchange, Failure> {
+) -> Result<Exchange> {
     let (seq, answer_seq): (u64, Option<u64>) = (row.get(column + 1)?, row.get(column + 4)?);
     let read = || {
         let question: Question = match row.get::<Option<Cow<'_, str>>>(column + 3)? {
             Some(json) => {
-                serde_json::from_str(&json).map_err(|error| damaged(session, seq, &error))?
+                serde_json::from_str(&json).map_err(|error| damaged(session, seq, error))?
             }
             None => Question::default(),
         };
@@ -148,7 +135,7 @@ pub(crate) fn exchange_in(
     let mut exchange = read().map_err(|failure: Failure| failure.in_event(session, seq))?;
     if let Some(seq) = answer_seq {
         let answer = answer(row, column + 5, root_agent, |error| {
-            damaged(session, seq, &error)
+            damaged(session, seq, error)
         });
         exchange.answer = answer.map_err(|failure| failure.in_event(session, seq))?;
     }
@@ -161,7 +148,7 @@ fn answer(
     column: usize,
     root_agent: &AgentName,
     damaged: impl Fn(serde_json::Error) -> StoreError,
-) -> Result<Option<ExchangeAnswer>, Failure> {
+) -> Result<Option<ExchangeAnswer>> {
     let text = |offset| row.get::<Option<Cow<'_, str>>>(column + offset);
     let (Some(name), Some(frame), Some(body)) = (text(0)?, text(1)?, text(2)?) else {
         return Ok(None);

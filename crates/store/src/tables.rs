@@ -23,7 +23,6 @@ pub enum ColumnType {
     Bytes,
 }
 
-/// A table.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Table {
     pub name: &'static str,

@@ -1,7 +1,7 @@
 //! Tasks of servers: stored whole, found by user, conversation, state and time.
 
 use crate::Answer;
-use crate::engine::{Failure, Row, ToValue as _, Tx, Value, statements, values};
+use crate::engine::{Failure, Result, Row, ToValue as _, Tx, Value, statements, values};
 use crate::postgres::renewer::TASKS;
 use crate::store::Store;
 use lango_core::{
@@ -42,9 +42,7 @@ impl TaskStore for Store {
     }
 
     fn get(&self, user: &UserId, id: &str) -> Answer<'_, Option<TaskRecord>> {
-        let given = (user.clone(), id.to_owned());
-        self.engine
-            .read(given, |tx, (user, id)| Box::pin(get(tx, user, id)))
+        self.engine.query_opt(GET, values![user, id], record)
     }
 
     fn list(&self, user: &UserId, query: TaskQuery) -> Answer<'_, TaskPage> {
@@ -58,24 +56,18 @@ impl TaskStore for Store {
         after: Option<(Timestamp, Text)>,
         limit: usize,
     ) -> Answer<'_, Vec<RunningTask>> {
-        self.engine.read((after, limit), |tx, (after, limit)| {
-            Box::pin(async move {
-                let (time, id) = match after {
-                    Some((time, id)) => (time.to_value(), &**id),
-                    None => (Value::Int(-1), ""),
-                };
-                tx.query(RUNNING, values![time, id, limit], running).await
-            })
-        })
+        let (time, id) = match &after {
+            Some((time, id)) => (time.to_value(), &**id),
+            None => (Value::Int(-1), ""),
+        };
+        self.engine
+            .query(RUNNING, values![time, id, limit], running)
     }
 
     fn request_cancel(&self, user: &UserId, id: &str) -> Answer<'_, bool> {
-        let given = (user.clone(), id.to_owned());
+        let asked = self.engine.execute(ASK_TO_CANCEL, values![user, id]);
+        let id = id.to_owned();
         Box::pin(async move {
-            let id = given.1.clone();
-            let asked = self.engine.write_one(given, |tx, (user, id)| {
-                Box::pin(async move { tx.execute(ASK_TO_CANCEL, values![user, id]).await })
-            });
             let is_running = asked.await? > 0;
             if is_running {
                 self.engine.notify(TASKS, &id);
@@ -85,17 +77,16 @@ impl TaskStore for Store {
     }
 
     fn cancel_requests(&self, after: Option<&str>, limit: usize) -> Answer<'_, Vec<Text>> {
-        let given = (after.unwrap_or_default().to_owned(), limit);
-        self.engine.read(given, |tx, (after, limit)| {
-            Box::pin(async move { tx.column(TO_CANCEL, values![after, limit]).await })
-        })
+        let after = after.unwrap_or_default();
+        self.engine
+            .query(TO_CANCEL, values![after, limit], |row| row.get(0))
     }
 }
 
-async fn open(tx: &mut Tx<'_>, task: &TaskRecord, message: &str) -> Result<Opened, Failure> {
+async fn open(tx: &mut Tx<'_>, task: &TaskRecord, message: &str) -> Result<Opened> {
     for _ in 0..OPENINGS {
         let mut values = columns(task);
-        values.push(Value::Text(message));
+        values.push(message.to_value());
         if tx.execute(OPEN, &values).await? > 0 {
             return Ok(Opened::New);
         }
@@ -113,12 +104,16 @@ async fn open(tx: &mut Tx<'_>, task: &TaskRecord, message: &str) -> Result<Opene
     )))
 }
 
-async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put, Failure> {
+async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put> {
     if tx.execute(PUT, &columns(task)).await? > 0 {
         return Ok(Put::Stored);
     }
-    if tx.is_repeated() && get(tx, &task.user, &task.id).await?.as_ref() == Some(task) {
-        return Ok(Put::Stored);
+    if tx.is_repeated() {
+        let key = values![task.user, task.id];
+        let stored = tx.query_opt(GET, key, record);
+        if stored.await?.as_ref() == Some(task) {
+            return Ok(Put::Stored);
+        }
     }
     match tx.value::<UserId>(OWNER, values![task.id]).await? {
         Some(owner) if owner != task.user => Err(Failure::other(format!(
@@ -129,11 +124,7 @@ async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put, Failure> {
     }
 }
 
-async fn get(tx: &mut Tx<'_>, user: &UserId, id: &str) -> Result<Option<TaskRecord>, Failure> {
-    tx.query_opt(GET, values![user, id], record).await
-}
-
-async fn list(tx: &mut Tx<'_>, user: &UserId, query: &TaskQuery) -> Result<TaskPage, Failure> {
+async fn list(tx: &mut Tx<'_>, user: &UserId, query: &TaskQuery) -> Result<TaskPage> {
     let since = query.since.unwrap_or_default();
     let (before, before_id) = match &query.after {
         Some((time, id)) => (time.0, Some(id)),
@@ -172,7 +163,7 @@ fn columns(task: &TaskRecord) -> Vec<Value<'_>> {
     .to_vec()
 }
 
-fn record(row: Row<'_>) -> Result<TaskRecord, Failure> {
+fn record(row: Row<'_>) -> Result<TaskRecord> {
     Ok(TaskRecord {
         id: row.get(0)?,
         user: row.get(1)?,
@@ -186,7 +177,7 @@ fn record(row: Row<'_>) -> Result<TaskRecord, Failure> {
     })
 }
 
-fn running(row: Row<'_>) -> Result<RunningTask, Failure> {
+fn running(row: Row<'_>) -> Result<RunningTask> {
     Ok(RunningTask {
         id: row.get(0)?,
         user: row.get(1)?,
@@ -254,19 +245,4 @@ statements! {
 
     TO_CANCEL: "SELECT id FROM tasks /*sqlite INDEXED BY tasks_to_cancel*/
       WHERE cancelled /*postgres <> 0*/ AND id > $1 ORDER BY id LIMIT $2";
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
-
-    #[tokio::test]
-    async fn tasks_are_found_by_an_index_and_listed_without_sorting() {
-        let postgres = ManyRows::open("").await;
-        for statement in ALL {
-            assert_sqlite_uses_keys(*statement, &[]);
-            postgres.assert_uses_keys(*statement).await;
-        }
-    }
 }

@@ -8,7 +8,6 @@ use crate::store::Store;
 use crate::tables::{Cell, ROWS_AT_ONCE, RowDigest, TABLES, Table, TableRow, TransferCheckpoint};
 use lango_core::{SessionId, StoreError};
 
-/// The result of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferReport {
     /// Rows of all tables.
@@ -35,7 +34,6 @@ pub struct TransferProgress {
     pub total: u64,
 }
 
-/// Why a transfer did not finish.
 #[derive(Debug, thiserror::Error)]
 pub enum TransferError {
     #[error("{place} is in use: {sessions} of its sessions are locked")]

@@ -3,7 +3,7 @@
 //! A change locks the row of the vault first, so that replicas change one vault one after the other.
 
 use crate::Answer;
-use crate::engine::{Failure, Row, Tx, statements, values};
+use crate::engine::{Result, Row, Tx, statements, values};
 use crate::store::Store;
 use crate::stored::{check_user, failed};
 use lango_core::{
@@ -65,10 +65,7 @@ impl VaultStore for Store {
     }
 
     fn vault_events(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<VaultEvent>> {
-        self.engine
-            .read((user.clone(), limit), |tx, (user, limit)| {
-                Box::pin(async move { tx.query(EVENTS, values![user, limit], event).await })
-            })
+        self.engine.query(EVENTS, values![user, limit], event)
     }
 }
 
@@ -76,7 +73,7 @@ async fn read(
     tx: &mut Tx<'_>,
     user: &UserId,
     records: &RecordSelection,
-) -> Result<Option<VaultSnapshot>, Failure> {
+) -> Result<Option<VaultSnapshot>> {
     let head = tx.query_opt(HEAD, values![user], revision_and_head).await?;
     let Some((revision, head)) = head else {
         return Ok(None);
@@ -94,7 +91,7 @@ async fn read(
 }
 
 /// Reads the head while changes of the vault by other replicas wait.
-async fn lock_head(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<(u64, Vec<u8>)>, Failure> {
+async fn lock_head(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<(u64, Vec<u8>)>> {
     tx.query_opt(LOCK_HEAD, values![user], revision_and_head)
         .await
 }
@@ -103,7 +100,7 @@ async fn change_vault(
     tx: &mut Tx<'_>,
     user: &UserId,
     change: &VaultChange,
-) -> Result<VaultChanged, Failure> {
+) -> Result<VaultChanged> {
     check_change(user, change)?;
     let current = lock_head(tx, user).await?;
     let applied = change.head.as_ref().map(|head| (change.revision, head));
@@ -142,25 +139,25 @@ async fn change_vault(
     Ok(VaultChanged::Applied)
 }
 
-async fn append_event(tx: &mut Tx<'_>, user: &UserId, event: &VaultEvent) -> Result<(), Failure> {
+async fn append_event(tx: &mut Tx<'_>, user: &UserId, event: &VaultEvent) -> Result<()> {
     let values = values![user, event.time, event.action, event.subject, event.actor];
     tx.execute(APPEND_EVENT, values).await?;
     let values = values![user, MOST_VAULT_EVENTS];
     tx.execute(TRIM_EVENTS, values).await.map(drop)
 }
 
-fn revision_and_head(row: Row<'_>) -> Result<(u64, Vec<u8>), Failure> {
+fn revision_and_head(row: Row<'_>) -> Result<(u64, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-fn record(row: Row<'_>) -> Result<VaultRecord, Failure> {
+fn record(row: Row<'_>) -> Result<VaultRecord> {
     Ok(VaultRecord {
         name: row.get(0)?,
         envelope: row.get(1)?,
     })
 }
 
-fn event(row: Row<'_>) -> Result<VaultEvent, Failure> {
+fn event(row: Row<'_>) -> Result<VaultEvent> {
     Ok(VaultEvent {
         time: row.get(0)?,
         action: row.get(1)?,
@@ -211,30 +208,4 @@ statements! {
 
     EVENTS: r#"SELECT time, action, subject, actor FROM vault_events WHERE "user" = $1
       ORDER BY number DESC LIMIT $2"#;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
-
-    /// Vaults of many users, each with records and a long log.
-    const MORE: &str = r#"
-        INSERT INTO vaults SELECT 'u_' || n, 1, '' FROM generate_series(1, 2000) AS n;
-        INSERT INTO vault_records SELECT 'u_' || n % 40, 'k_' || n, '' FROM generate_series(1, 8000) AS n;
-        INSERT INTO vault_events SELECT 'u_' || n % 40, n, n, 'used', 'k', 'me' FROM generate_series(1, 40000) AS n;
-        ANALYZE vaults, vault_records, vault_events"#;
-
-    #[tokio::test]
-    async fn no_statement_on_vaults_scans_the_rows_of_other_users_or_sorts() {
-        let postgres = ManyRows::open(MORE).await;
-        // All of a user's rows, in any order.
-        let all = [RECORDS, DELETE_ORPHANS, DELETE_RECORDS].map(|statement| statement.postgres);
-        for statement in ALL {
-            assert_sqlite_uses_keys(*statement, &[]);
-            if !all.contains(&statement.postgres) {
-                postgres.assert_uses_keys(*statement).await;
-            }
-        }
-    }
 }

@@ -13,7 +13,7 @@ use crate::screen::{self, Layout};
 use crate::{egress, web};
 use lango_models::Offline;
 use lango_sandbox::Strength;
-use lango_store::{LibraryRows, VectorSearch};
+use lango_store::VectorSearch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

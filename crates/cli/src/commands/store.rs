@@ -8,7 +8,7 @@ use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker};
 use lango_store::archive::WipeOutcome;
-use lango_store::{LibraryRows, Store, VectorSearch};
+use lango_store::{Store, VectorSearch};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 

@@ -7,7 +7,7 @@ use crate::terminal::Terminal;
 use lango_core::{
     BusyPolicy, SessionId, SessionStore, Source, TaskRecord, TaskStore, Timestamp, Trust, UserId,
 };
-use lango_store::{DocumentPart, LibraryRows, NewChunk, NewDocument, Store};
+use lango_store::{DocumentPart, NewChunk, NewDocument, Store};
 use rusqlite::Connection;
 use serde_json::Value;
 use std::sync::Arc;
@@ -62,7 +62,7 @@ fn attach(lango: &Lango, session: &str) {
             is_last: true,
             chunks: (0..30).map(chunk).collect(),
         };
-        store.write(vec![piece], None).await.unwrap();
+        store.write_documents(vec![piece], None).await.unwrap();
         let turn = lango.events(session)[0]["turn"].clone();
         let task = TaskRecord {
             id: text(&turn).into(),

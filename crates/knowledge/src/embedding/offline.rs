@@ -9,7 +9,7 @@
 
 use crate::words::{is_common, words};
 use lango_core::{BoxFuture, EmbedError, Embedder, EmbeddingMaker, EmbeddingPurpose};
-use lango_store::LibraryRows;
+use lango_store::Store;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ const LONGEST_WORD: usize = 40;
 /// Makes vectors of hashed words and letters.
 pub struct OfflineEmbedder {
     maker: EmbeddingMaker,
-    store: Option<Arc<dyn LibraryRows>>,
+    store: Option<Arc<Store>>,
 }
 
 impl OfflineEmbedder {
@@ -49,7 +49,7 @@ impl OfflineEmbedder {
 
     /// One that weighs the words of a question by how rare they are in the library of this store. Its vectors can be
     /// compared with those of [`new`](Self::new).
-    pub fn with_frequencies(store: Arc<dyn LibraryRows>) -> Self {
+    pub fn with_frequencies(store: Arc<Store>) -> Self {
         Self {
             store: Some(store),
             ..Self::new()
@@ -62,7 +62,7 @@ impl OfflineEmbedder {
             return vec![1.0; counted.len()];
         };
         let words = counted.iter().map(|(word, _)| word.clone()).collect();
-        match store.frequencies(words).await {
+        match store.word_frequencies(words).await {
             Ok((all, with)) => with.into_iter().map(|with| rarity(all, with)).collect(),
             // Weights make a search better; it works without them.
             Err(_) => vec![1.0; counted.len()],

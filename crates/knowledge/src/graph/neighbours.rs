@@ -3,7 +3,7 @@
 use super::show::line;
 use crate::library::Neighbours;
 use lango_core::{BoxFuture, UserId};
-use lango_store::GraphRows;
+use lango_store::Store;
 use lango_store::graph::Name;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 const FACTS: usize = 20;
 
 /// The graph beside a library.
-pub struct GraphNeighbours(pub Arc<dyn GraphRows>);
+pub struct GraphNeighbours(pub Arc<Store>);
 
 impl Neighbours for GraphNeighbours {
     fn of<'a>(&'a self, user: &'a UserId, names: Vec<String>) -> BoxFuture<'a, Vec<String>> {

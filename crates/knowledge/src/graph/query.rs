@@ -5,7 +5,7 @@ use super::arguments::{bounded, optional_name, store_failed};
 use super::show::Page;
 use super::suggest;
 use lango_core::{Caller, Declaration, Effect, Risk, Subject, Tool, ToolError};
-use lango_store::GraphRows;
+use lango_store::Store;
 use lango_store::graph::{FactQuery, NameKind, Validity};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ const DESCRIPTION: &str = "Looks facts up in the knowledge graph by subject, pre
     with none of them it shows whatever is known. Gives one fact a line, `subject -predicate-> object`, with its \
     confidence, since when it holds, and its source. Case and space in names do not matter.";
 
-pub(super) fn tool(graph: Arc<dyn GraphRows>, settings: GraphSettings) -> Arc<dyn Tool> {
+pub(super) fn tool(graph: Arc<Store>, settings: GraphSettings) -> Arc<dyn Tool> {
     let declaration = Declaration {
         name: "graph_query",
         description: DESCRIPTION,
@@ -43,7 +43,7 @@ struct QueryArguments {
 }
 
 async fn query(
-    graph: Arc<dyn GraphRows>,
+    graph: Arc<Store>,
     settings: GraphSettings,
     caller: Caller,
     arguments: QueryArguments,
@@ -60,7 +60,7 @@ async fn query(
         },
         limit,
     };
-    let found = graph.query(&caller.user, query.clone());
+    let found = graph.query_facts(&caller.user, query.clone());
     let found = found.await.map_err(store_failed)?;
 
     let mut page = Page::default();

@@ -5,7 +5,7 @@ use super::show::line;
 use lango_core::{
     Caller, Clock, Declaration, Effect, Risk, Source, Subject, Timestamp, Tool, ToolError, Trust,
 };
-use lango_store::GraphRows;
+use lango_store::Store;
 use lango_store::graph::{Confidence, EndOutcome, Entity, NewFact, RelateOutcome, Triple};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ const DESCRIPTION: &str = "Keeps a fact in the knowledge graph, such as subject 
     `Acme`; one that is known already is not kept twice. With `end` it says instead that the fact does not hold any \
     more; it stays known as history.";
 
-pub(super) fn tool(graph: Arc<dyn GraphRows>, clock: Arc<dyn Clock>) -> Arc<dyn Tool> {
+pub(super) fn tool(graph: Arc<Store>, clock: Arc<dyn Clock>) -> Arc<dyn Tool> {
     let declaration = Declaration {
         name: "graph_relate",
         description: DESCRIPTION,
@@ -49,7 +49,7 @@ struct RelateArguments {
 }
 
 async fn relate(
-    graph: Arc<dyn GraphRows>,
+    graph: Arc<Store>,
     now: Timestamp,
     caller: Caller,
     arguments: RelateArguments,
@@ -100,12 +100,12 @@ async fn relate(
 }
 
 async fn end(
-    graph: Arc<dyn GraphRows>,
+    graph: Arc<Store>,
     now: Timestamp,
     caller: &Caller,
     triple: Triple,
 ) -> Result<String, ToolError> {
-    let ended = graph.end(&caller.user, triple, Trust::Untrusted, now);
+    let ended = graph.end_fact(&caller.user, triple, Trust::Untrusted, now);
     match ended.await.map_err(store_failed)? {
         EndOutcome::Ended(fact) => Ok(format!("{}\n[ended]\n", line(&fact))),
         EndOutcome::NotFound => {

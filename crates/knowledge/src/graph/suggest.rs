@@ -3,7 +3,7 @@
 use super::arguments::store_failed;
 use super::show::shown;
 use lango_core::{ToolError, UserId};
-use lango_store::GraphRows;
+use lango_store::Store;
 use lango_store::graph::{Name, NameKind};
 
 /// How many names around it in the alphabet are compared, each way. A slip in the first letters is not found; that
@@ -18,12 +18,12 @@ const LEAST_ALIKE: f64 = 0.6;
 
 /// Whether the name is known, and if not, what to say of it.
 pub(super) async fn unknown(
-    graph: &dyn GraphRows,
+    graph: &Store,
     user: &UserId,
     noun: NameKind,
     name: &Name,
 ) -> Result<Option<String>, ToolError> {
-    let near = graph.near(user, noun, name.clone(), COMPARED);
+    let near = graph.names_near(user, noun, name.clone(), COMPARED);
     let near = near.await.map_err(store_failed)?;
     let key = |name: &Name| match noun {
         NameKind::Entity => name.key(),

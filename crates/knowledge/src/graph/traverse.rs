@@ -5,7 +5,7 @@ use super::arguments::{bounded, name, names, store_failed};
 use super::show::{Page, shown};
 use super::suggest;
 use lango_core::{Caller, Declaration, Effect, Risk, Subject, Tool, ToolError};
-use lango_store::GraphRows;
+use lango_store::Store;
 use lango_store::graph::{Direction, NameKind, Truncation, Walk, WalkLimits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ const DESCRIPTION: &str = "Follows facts of the knowledge graph from one entity 
     the start it leads), its confidence, since when it holds, and its source. Remarks in brackets say what was left \
     out.";
 
-pub(super) fn tool(graph: Arc<dyn GraphRows>, settings: GraphSettings) -> Arc<dyn Tool> {
+pub(super) fn tool(graph: Arc<Store>, settings: GraphSettings) -> Arc<dyn Tool> {
     let declaration = Declaration {
         name: "graph_traverse",
         description: DESCRIPTION,
@@ -65,7 +65,7 @@ enum Way {
 }
 
 async fn traverse(
-    graph: Arc<dyn GraphRows>,
+    graph: Arc<Store>,
     settings: GraphSettings,
     caller: Caller,
     arguments: TraverseArguments,

@@ -205,7 +205,7 @@ impl Place<'_> {
                 if let Some(known) = known {
                     self.library
                         .store
-                        .remove(self.user, known.id, Removal::Plain)
+                        .remove_document(self.user, known.id, Removal::Plain)
                         .await?;
                     report.removed += 1;
                 }
@@ -286,7 +286,7 @@ impl Place<'_> {
         for gone in known.into_values() {
             self.library
                 .store
-                .remove(self.user, gone.id, Removal::Plain)
+                .remove_document(self.user, gone.id, Removal::Plain)
                 .await?;
             report.removed += 1;
         }

@@ -107,7 +107,9 @@ impl<'a> Batch<'a> {
         let mut parts = Vec::new();
         for prepared in std::mem::take(&mut self.waiting) {
             if let Some(old) = prepared.replaces {
-                store.remove(self.user, old, Removal::Plain).await?;
+                store
+                    .remove_document(self.user, old, Removal::Plain)
+                    .await?;
             }
             parts.extend(cut(prepared));
         }
@@ -152,7 +154,7 @@ impl Library {
 
     async fn write_parts(&self, parts: Vec<DocumentPart>) -> Result<(), LibraryError> {
         let maker = self.maker();
-        match self.store.write(parts, maker.clone()).await? {
+        match self.store.write_documents(parts, maker.clone()).await? {
             VectorOutcome::Done(()) => Ok(()),
             VectorOutcome::OtherMaker(stored) => {
                 let configured = maker.unwrap_or_else(|| stored.clone());

@@ -124,7 +124,7 @@ impl Library {
         key: &str,
         most: usize,
     ) -> Result<Vec<Entry>, LibraryError> {
-        Ok(self.store.versions(user, key, most).await?)
+        Ok(self.store.knowledge_versions(user, key, most).await?)
     }
 
     /// The saved knowledge that fits best, with notes.

@@ -84,7 +84,10 @@ impl Library {
         }
         let mut forgotten = Forgotten::default();
         for document in found {
-            if let Some(chunks) = store.remove(user, document.id, Removal::Wiped).await? {
+            if let Some(chunks) = store
+                .remove_document(user, document.id, Removal::Wiped)
+                .await?
+            {
                 forgotten.documents += 1;
                 forgotten.chunks += chunks;
             }

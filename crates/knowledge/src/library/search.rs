@@ -92,7 +92,7 @@ impl Library {
         session: Option<&SessionId>,
         query: &Query,
     ) -> Result<Results, LibraryError> {
-        let (seen, maker) = self.store.visible(user, session).await?;
+        let (seen, maker) = self.store.visible_collections(user, session).await?;
         let (seen, mut notes) = chosen(seen, &query.collections);
         let limit = query.limit.min(MOST_HITS);
         let words = query_words(&query.text);
@@ -161,7 +161,7 @@ impl Looking<'_> {
         }
         let store = &self.library.store;
         let (collections, words) = (self.collections.clone(), words.to_vec());
-        Ok(store.lexical(collections, words, self.depth).await?)
+        Ok(store.search_words(collections, words, self.depth).await?)
     }
 
     async fn nearest(&self, embedder: &dyn Embedder, text: &str) -> Result<Nearest, LibraryError> {
@@ -183,7 +183,7 @@ impl Looking<'_> {
         let store = &self.library.store;
         let (collections, maker) = (self.collections.clone(), embedder.maker().clone());
         match store
-            .nearest(collections, maker, vector, self.depth)
+            .search_vectors(collections, maker, vector, self.depth)
             .await?
         {
             VectorOutcome::Done(nearest) => Ok(nearest),

@@ -54,7 +54,7 @@ impl Memory {
                 .extend(self.rows().current_turn(owner, turn).await?);
             let done = self
                 .rows()
-                .forget(owner, watermark.revision, forget)
+                .forget_memories(owner, watermark.revision, forget)
                 .await?;
             if let Commit::Done(gone) = done {
                 return Ok(Some(gone));
@@ -87,7 +87,7 @@ impl Memory {
                 limit: PAGE,
                 text_bytes: TURN_TEXT_BYTES,
             };
-            let turns = self.rows().turns(owner, page).await?;
+            let turns = self.rows().unobserved_turns(owner, page).await?;
             for turn in &turns {
                 from = turn.ordinal + 1;
                 let Some(exchange) = &turn.exchange else {

@@ -40,7 +40,7 @@ impl Memory {
             limit: MOST_TURNS,
             text_bytes: TURN_TEXT_BYTES,
         };
-        let mut turns = self.rows().turns(owner, from_there).await?;
+        let mut turns = self.rows().unobserved_turns(owner, from_there).await?;
         let threshold = self.parts.settings.message_token_threshold;
         let Some(size) = batch(&turns, threshold) else {
             return Ok(Progress::NotDue);
@@ -90,7 +90,11 @@ impl Memory {
             trust,
             observation,
         };
-        match self.rows().commit(owner, watermark.revision, step).await? {
+        match self
+            .rows()
+            .commit_step(owner, watermark.revision, step)
+            .await?
+        {
             Commit::Done(_) => Ok(Progress::Observed {
                 turns: last.ordinal + 1 - watermark.observed,
                 made: by,

@@ -89,7 +89,11 @@ impl Memory {
             generation: next(generation),
             reflection,
         };
-        match self.rows().commit(owner, watermark.revision, step).await? {
+        match self
+            .rows()
+            .commit_step(owner, watermark.revision, step)
+            .await?
+        {
             Commit::Done(_) => Ok(Progress::Reflected(by)),
             Commit::Stale => Ok(Progress::Dropped),
         }

@@ -57,7 +57,10 @@ impl Memory {
                 .await?;
             entries.extend(found.into_iter().map(Entry::from));
         }
-        let saved = self.rows().saved(&owner.user, MOST_SEARCHED).await?;
+        let saved = self
+            .rows()
+            .saved_memories(&owner.user, MOST_SEARCHED)
+            .await?;
         entries.extend(saved.into_iter().map(Entry::from));
         Ok(entries)
     }

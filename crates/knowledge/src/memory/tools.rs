@@ -234,7 +234,10 @@ async fn save(memory: Memory, caller: Caller, save: Save) -> Result<ToolOutput, 
         source: source(&caller),
         created: memory.parts.clock.now(),
     };
-    let saved = memory.rows().save(&caller.user, new, MOST_SAVED).await;
+    let saved = memory
+        .rows()
+        .save_memory(&caller.user, new, MOST_SAVED)
+        .await;
     match saved.map_err(failed)? {
         SaveOutcome::New(id) => Ok(ToolOutput::trusted(format!("Saved as `{id}`."))),
         SaveOutcome::Updated(id) => Ok(ToolOutput::trusted(format!(

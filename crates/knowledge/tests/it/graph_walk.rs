@@ -2,10 +2,10 @@
 
 use super::graph::{Desk, desk};
 use lango_core::{Source, Timestamp, Trust, UserId};
+use lango_store::Store;
 use lango_store::graph::{
     Confidence, Direction, Entity, Name, NewFact, Traversal, Triple, Walk, WalkLimits,
 };
-use lango_store::{GraphRows, Store};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::cell::Cell;
@@ -162,7 +162,7 @@ async fn keep(graph: &Arc<Store>, user: &UserId, case: &Case) {
                 predicate: name("p", predicate),
                 object: name("e", object),
             };
-            let end = graph.end(user, triple, Trust::Untrusted, Timestamp(2));
+            let end = graph.end_fact(user, triple, Trust::Untrusted, Timestamp(2));
             end.await.unwrap();
         }
     }

@@ -17,7 +17,7 @@ use lango_core::{
     UserId,
 };
 use lango_knowledge::{Memory, MemorySettings, memory_tools};
-use lango_store::{Generation, MemoryOwner, MemoryRows, Recollection, RecollectionOrder, Store};
+use lango_store::{Generation, MemoryOwner, Recollection, RecollectionOrder, Store};
 use lango_testkit::ambient::SetClock;
 use lango_testkit::model::{failure, say};
 use lango_testkit::session_store_contract::Sketch;

@@ -9,111 +9,151 @@ use super::{
     Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
     NewSavedMemory, SaveOutcome,
 };
-use crate::engine::{Failure, Sql, ToValue as _, Tx, Value, values};
-use lango_core::{Trust, UserId};
+use crate::Answer;
+use crate::engine::{Failure, Result, Sql, ToValue as _, Tx, Value, values};
+use crate::store::Store;
+use lango_core::UserId;
 use std::collections::BTreeSet;
 
-/// Ends a step: moves the watermark from the revision the step was started at, and stores the result.
-pub(super) async fn commit(
-    tx: &mut Tx<'_>,
-    owner: &MemoryOwner,
-    revision: u64,
-    step: &MemoryStep,
-) -> Result<Commit<Option<MemoryId>>, Failure> {
-    insert_watermark(tx, owner).await?;
-    match step {
-        MemoryStep::Observe {
-            observed,
-            trust,
-            observation,
-        } => {
-            let is_trusted = *trust == Trust::Trusted;
-            let values = values![owner.session, owner.user, revision, observed, is_trusted];
-            if tx.execute(MOVE_OBSERVED, values).await? == 0 {
-                return Ok(Commit::Stale);
-            }
-            let id = match observation {
-                Some(new) => Some(insert(tx, owner, Generation::Observation, new).await?),
-                None => None,
-            };
-            Ok(Commit::Done(id))
-        }
-        MemoryStep::Condense {
-            parts,
-            generation,
-            reflection,
-        } => {
-            if !move_revision(tx, owner, revision).await? {
-                return Ok(Commit::Stale);
-            }
-            let whole = insert(tx, owner, *generation, reflection).await?;
-            set_parts(tx, owner, parts, whole).await?;
-            Ok(Commit::Done(Some(whole)))
-        }
+impl Store {
+    /// Ends a step that was started at this revision: stores its result and the watermark, together or not at all.
+    pub fn commit_step(
+        &self,
+        owner: &MemoryOwner,
+        revision: u64,
+        step: MemoryStep,
+    ) -> Answer<'_, Commit<Option<MemoryId>>> {
+        let given = (owner.clone(), revision, step);
+        self.engine
+            .write(given, |tx, &(ref owner, revision, ref step)| {
+                Box::pin(async move {
+                    insert_watermark(tx, owner).await?;
+                    match step {
+                        MemoryStep::Observe {
+                            observed,
+                            trust,
+                            observation,
+                        } => {
+                            let values =
+                                values![owner.session, owner.user, revision, observed, trust];
+                            if tx.execute(MOVE_OBSERVED, values).await? == 0 {
+                                return Ok(Commit::Stale);
+                            }
+                            let id = match observation {
+                                Some(new) => {
+                                    Some(insert(tx, owner, Generation::Observation, new).await?)
+                                }
+                                None => None,
+                            };
+                            Ok(Commit::Done(id))
+                        }
+                        MemoryStep::Condense {
+                            parts,
+                            generation,
+                            reflection,
+                        } => {
+                            if !move_revision(tx, owner, revision).await? {
+                                return Ok(Commit::Stale);
+                            }
+                            let whole = insert(tx, owner, *generation, reflection).await?;
+                            set_parts(tx, owner, parts, whole).await?;
+                            Ok(Commit::Done(Some(whole)))
+                        }
+                    }
+                })
+            })
     }
-}
 
-pub(super) async fn add_note(
-    tx: &mut Tx<'_>,
-    owner: &MemoryOwner,
-    note: &NewRecollection,
-) -> Result<MemoryId, Failure> {
-    insert_watermark(tx, owner).await?;
-    let values = values![owner.session, owner.user];
-    tx.exists(LOCK_WATERMARK, values).await?;
-    let values = values![owner.session, owner.user, note.text, note.source.name];
-    match tx.value(SAME_NOTE, values).await? {
-        Some(number) => Ok(MemoryId::Observation(number)),
-        None => insert(tx, owner, Generation::Observation, note).await,
+    /// Counts a failure of the model; returns how many there were in a row.
+    pub fn count_failure(&self, owner: &MemoryOwner) -> Answer<'_, u32> {
+        self.engine.write(owner.clone(), |tx, owner| {
+            Box::pin(async move {
+                insert_watermark(tx, owner).await?;
+                let values = values![owner.session, owner.user];
+                let failures = tx.value(COUNT_FAILURE, values).await?;
+                Ok(failures.unwrap_or_default())
+            })
+        })
     }
-}
 
-pub(super) async fn save(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    memory: &NewSavedMemory,
-    most: u64,
-) -> Result<SaveOutcome, Failure> {
-    let NewSavedMemory { text, source, .. } = memory;
-    let tags = serde_json::to_string(&memory.tags);
-    let tags = tags.map_err(|error| Failure::other(error.to_string()))?;
-    let is_trusted = source.trust == Trust::Trusted;
-    tx.exists(LOCK_SAVED, values![user]).await?;
-    let values = values![user, text, tags, is_trusted];
-    if let Some(number) = tx.value(RETAG_SAVED, values).await? {
-        return Ok(SaveOutcome::Updated(MemoryId::Saved(number)));
+    /// Adds an observation that needed no model. The same text of the same source is added once.
+    pub fn add_note(&self, owner: &MemoryOwner, note: NewRecollection) -> Answer<'_, MemoryId> {
+        let given = (owner.clone(), note);
+        self.engine.write(given, |tx, (owner, note)| {
+            Box::pin(async move {
+                insert_watermark(tx, owner).await?;
+                let values = values![owner.session, owner.user];
+                tx.exists(LOCK_WATERMARK, values).await?;
+                let values = values![owner.session, owner.user, note.text, note.source.name];
+                match tx.value(SAME_NOTE, values).await? {
+                    Some(number) => Ok(MemoryId::Observation(number)),
+                    None => insert(tx, owner, Generation::Observation, note).await,
+                }
+            })
+        })
     }
-    let count: Option<u64> = tx.value(COUNT_SAVED, values![user]).await?;
-    if count.unwrap_or_default() >= most {
-        return Ok(SaveOutcome::Full);
-    }
-    let values = values![user, text, tags, source.name, is_trusted, memory.created];
-    let number = tx.value(INSERT_SAVED, values).await?;
-    let number = number.ok_or_else(|| Failure::other("a memory was not stored"))?;
-    Ok(SaveOutcome::New(MemoryId::Saved(number)))
-}
 
-/// Deletes memories and every reflection that was made of them, and keeps turns from being observed.
-pub(super) async fn forget(
-    tx: &mut Tx<'_>,
-    owner: &MemoryOwner,
-    revision: u64,
-    request: &ForgetRequest,
-) -> Result<Commit<Vec<MemoryId>>, Failure> {
-    insert_watermark(tx, owner).await?;
-    if !move_revision(tx, owner, revision).await? {
-        return Ok(Commit::Stale);
+    /// Saves a memory for a user, who may have `most`.
+    pub fn save_memory(
+        &self,
+        user: &UserId,
+        memory: NewSavedMemory,
+        most: u64,
+    ) -> Answer<'_, SaveOutcome> {
+        let given = (user.clone(), memory, most);
+        self.engine
+            .write(given, |tx, &(ref user, ref memory, most)| {
+                Box::pin(async move {
+                    let NewSavedMemory { text, source, .. } = memory;
+                    let tags = serde_json::to_string(&memory.tags);
+                    let tags = tags.map_err(|error| Failure::other(error.to_string()))?;
+                    tx.exists(LOCK_SAVED, values![user]).await?;
+                    let values = values![user, text, tags, source.trust];
+                    if let Some(number) = tx.value(RETAG_SAVED, values).await? {
+                        return Ok(SaveOutcome::Updated(MemoryId::Saved(number)));
+                    }
+                    let count: Option<u64> = tx.value(COUNT_SAVED, values![user]).await?;
+                    if count.unwrap_or_default() >= most {
+                        return Ok(SaveOutcome::Full);
+                    }
+                    let values =
+                        values![user, text, tags, source.name, source.trust, memory.created];
+                    let number = tx.value(INSERT_SAVED, values).await?;
+                    let number = number.ok_or_else(|| Failure::other("a memory was not stored"))?;
+                    Ok(SaveOutcome::New(MemoryId::Saved(number)))
+                })
+            })
     }
-    let mut ids: BTreeSet<MemoryId> = request.ids.iter().copied().collect();
-    if request.with_parts {
-        follow(tx, owner, &mut ids, Relation::Parts).await?;
+
+    /// Deletes what was chosen at this revision. Returns the ids of all that was deleted.
+    pub fn forget_memories(
+        &self,
+        owner: &MemoryOwner,
+        revision: u64,
+        request: ForgetRequest,
+    ) -> Answer<'_, Commit<Vec<MemoryId>>> {
+        let given = (owner.clone(), revision, request);
+        self.engine
+            .write(given, |tx, &(ref owner, revision, ref request)| {
+                Box::pin(async move {
+                    insert_watermark(tx, owner).await?;
+                    if !move_revision(tx, owner, revision).await? {
+                        return Ok(Commit::Stale);
+                    }
+                    let mut ids: BTreeSet<MemoryId> = request.ids.iter().copied().collect();
+                    if request.with_parts {
+                        follow(tx, owner, &mut ids, Relation::Parts).await?;
+                    }
+                    follow(tx, owner, &mut ids, Relation::Wholes).await?;
+                    let deleted = delete(tx, owner, &ids).await?;
+                    let turns: Vec<_> =
+                        request.turns.iter().map(|turn| [turn.to_value()]).collect();
+                    let shared = values![owner.session, owner.user];
+                    tx.batch(FORGET_TURNS, shared, &turns, |_| Ok(())).await?;
+                    Ok(Commit::Done(deleted))
+                })
+            })
     }
-    follow(tx, owner, &mut ids, Relation::Wholes).await?;
-    let deleted = delete(tx, owner, &ids).await?;
-    let turns: Vec<_> = request.turns.iter().map(|turn| [turn.to_value()]).collect();
-    let shared = values![owner.session, owner.user];
-    tx.batch(FORGET_TURNS, shared, &turns, |_| Ok(())).await?;
-    Ok(Commit::Done(deleted))
 }
 
 /// How one recollection leads to others.
@@ -129,7 +169,7 @@ async fn follow(
     owner: &MemoryOwner,
     found: &mut BTreeSet<MemoryId>,
     relation: Relation,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let statement = match relation {
         Relation::Parts => PARTS_OF,
         Relation::Wholes => WHOLES_OF,
@@ -162,7 +202,7 @@ async fn delete(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,
     ids: &BTreeSet<MemoryId>,
-) -> Result<Vec<MemoryId>, Failure> {
+) -> Result<Vec<MemoryId>> {
     type Kind = fn(u64) -> MemoryId;
     let MemoryOwner { session, user } = owner;
     let kinds: [(Kind, Sql, &[Value<'_>]); 3] = [
@@ -188,18 +228,14 @@ async fn delete(
     Ok(deleted.into_iter().collect())
 }
 
-pub(super) async fn insert_watermark(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<(), Failure> {
+pub(super) async fn insert_watermark(tx: &mut Tx<'_>, owner: &MemoryOwner) -> Result<()> {
     must_own(tx, owner).await?;
     tx.execute(INSERT_WATERMARK, values![owner.session, owner.user])
         .await?;
     Ok(())
 }
 
-async fn move_revision(
-    tx: &mut Tx<'_>,
-    owner: &MemoryOwner,
-    revision: u64,
-) -> Result<bool, Failure> {
+async fn move_revision(tx: &mut Tx<'_>, owner: &MemoryOwner, revision: u64) -> Result<bool> {
     let values = values![owner.session, owner.user, revision];
     Ok(tx.execute(MOVE_REVISION, values).await? > 0)
 }
@@ -209,8 +245,8 @@ async fn insert(
     owner: &MemoryOwner,
     generation: Generation,
     new: &NewRecollection,
-) -> Result<MemoryId, Failure> {
-    let (number, is_trusted) = (generation.number(), new.source.trust == Trust::Trusted);
+) -> Result<MemoryId> {
+    let number = generation.number();
     let values = values![
         owner.session,
         owner.user,
@@ -219,7 +255,7 @@ async fn insert(
         new.turns.1,
         new.text,
         new.source.name,
-        is_trusted,
+        new.source.trust,
         new.created,
     ];
     let number = tx.value(INSERT_RECOLLECTION, values).await?;
@@ -234,7 +270,7 @@ async fn set_parts(
     owner: &MemoryOwner,
     parts: &[MemoryId],
     whole: MemoryId,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let MemoryId::Reflection(whole) = whole else {
         return Err(Failure::other(format!("`{whole}` is not a reflection")));
     };

@@ -1,10 +1,11 @@
 //! Import of sessions: hidden until their log is complete. The caller has the lease of the session.
 
 use super::{HIDDEN_USER, LogRow, SessionRecord, hidden_user, is_hidden};
-use crate::engine::{Failure, Tx, statements, stored, values};
+use crate::Answer;
+use crate::engine::{Result, statements, stored, values};
 use crate::log;
 use crate::store::Store;
-use crate::stored::{check_user, not_found};
+use crate::stored::{check_user, damaged, not_found};
 use lango_core::{NewSession, StoreError, UserId};
 
 impl Store {
@@ -21,45 +22,36 @@ impl Store {
 
     /// Adds rows to the log of a hidden session, each checked as [`Chain::take`](crate::Chain::take) does, and updates what
     /// follows from them.
-    pub async fn import_rows(&self, rows: Vec<LogRow>) -> Result<(), StoreError> {
-        let imported = self
-            .engine
-            .write_one(rows, |tx, rows| Box::pin(log::import(tx, rows)));
-        imported.await
+    pub fn import_rows(&self, rows: Vec<LogRow>) -> Answer<'_, ()> {
+        self.engine
+            .write_one(rows, |tx, rows| Box::pin(log::import(tx, rows)))
     }
 
     /// Shows a session, with this record's title and time. Grants for later calls are not imported, because the log does not
     /// say which were revoked since. Returns how many there were.
-    pub async fn finish_import(&self, session: SessionRecord) -> Result<u64, StoreError> {
-        let shown = self
-            .engine
-            .write(session, |tx, session| Box::pin(finish(tx, session)));
-        shown.await
+    pub fn finish_import(&self, session: SessionRecord) -> Answer<'_, u64> {
+        self.engine.write(session, |tx, session| {
+            Box::pin(async move {
+                let id = &session.id;
+                let hidden: Option<UserId> = tx.value(HIDDEN_USER, values![id]).await?;
+                if hidden.as_ref() != Some(&session.user) {
+                    return Err(not_found(id).into());
+                }
+                let end = log::log_end(tx, id).await?;
+                if end.seq != session.events || end.hash != session.hash {
+                    let detail = "it is not the last event of the log";
+                    return Err(damaged(id, end.seq, detail).into());
+                }
+                let grants = tx.execute(DELETE_GRANTS, values![id]).await?;
+                let values = values![id, session.user];
+                tx.execute(SHOW_APPROVALS, values).await?;
+                let updated = stored(session.updated.0)?;
+                let values = values![id, session.user, session.title, updated];
+                tx.execute(SHOW, values).await?;
+                Ok(grants)
+            })
+        })
     }
-}
-
-async fn finish(tx: &mut Tx<'_>, session: &SessionRecord) -> Result<u64, Failure> {
-    let id = &session.id;
-    let hidden: Option<UserId> = tx.value(HIDDEN_USER, values![id]).await?;
-    if hidden.as_ref() != Some(&session.user) {
-        return Err(not_found(id).into());
-    }
-    let end = log::log_end(tx, id).await?;
-    if end.seq != session.events || end.hash != session.hash {
-        return Err(StoreError::Damaged {
-            id: id.clone(),
-            seq: end.seq,
-            detail: "it is not the last event of the log".to_owned(),
-        }
-        .into());
-    }
-    let grants = tx.execute(DELETE_GRANTS, values![id]).await?;
-    let values = values![id, session.user];
-    tx.execute(SHOW_APPROVALS, values).await?;
-    let updated = stored(session.updated.0)?;
-    let values = values![id, session.user, session.title, updated];
-    tx.execute(SHOW, values).await?;
-    Ok(grants)
 }
 
 statements! {

@@ -9,7 +9,7 @@ mod attachment;
 mod words;
 
 use super::{LogRow, SessionRecord};
-use crate::attachments::hex;
+use crate::engine::text::hex;
 pub use attachment::{AttachmentLine, of_attachment};
 use lango_core::{SessionId, Text, Timestamp, UserId};
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,6 @@ pub const LONGEST: usize = 64 << 20;
 /// Maximum length of an id or a title in a file, in bytes.
 const LONGEST_NAME: usize = 512;
 
-/// A line that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     Session(SessionRecord),

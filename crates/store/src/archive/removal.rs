@@ -2,8 +2,9 @@
 //! bytes.
 
 use super::{ExpiredPage, HIDDEN_USER, WipeOutcome, hidden_user};
+use crate::Answer;
 use crate::attachments::remove_references;
-use crate::engine::{Engine, Failure, Sql, Tx, sql, statements, values};
+use crate::engine::{Engine, Result, Sql, Tx, sql, statements, values};
 use crate::library::remove_document;
 use crate::store::Store;
 use lango_core::{SessionId, StoreError, Text, Timestamp, UserId};
@@ -16,20 +17,34 @@ const REMOVED_AT_ONCE_SQLITE: usize = 100;
 impl Store {
     /// Hides a session; if a time is given, only if it was not used since and has no unfinished turn. Returns whether this
     /// call hid it.
-    pub async fn hide_session(
+    pub fn hide_session(
         &self,
         session: &SessionId,
         unused_since: Option<Timestamp>,
-    ) -> Result<bool, StoreError> {
+    ) -> Answer<'_, bool> {
         let fence = match &self.engine {
             Engine::Sqlite(_) => None,
-            Engine::Postgres(postgres) => postgres.fence_of(session),
+            Engine::Postgres(postgres) => postgres.lease_of(session).map(|lease| lease.fence),
         };
         let given = (session.clone(), unused_since, fence);
-        let hidden = self.engine.write_one(given, |tx, (session, since, fence)| {
-            Box::pin(hide(tx, session, *since, *fence))
-        });
-        hidden.await
+        self.engine.write_one(given, |tx, (session, since, fence)| {
+            Box::pin(async move {
+                let values = values![session, since, fence];
+                let found = tx.query_opt(HIDE, values, |row| {
+                    Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+                });
+                match found.await? {
+                    Some((true, _, _)) => Ok(true),
+                    // An earlier attempt may have hidden it.
+                    Some((_, true, _)) => Ok(tx.is_repeated()),
+                    Some((_, _, false)) => {
+                        let id = session.clone();
+                        Err(StoreError::Lost { id }.into())
+                    }
+                    _ => Ok(false),
+                }
+            })
+        })
     }
 
     /// Removes a bounded part of a hidden session and of all that belongs to it. Returns whether nothing is left of it, as
@@ -62,32 +77,25 @@ impl Store {
         unused_since: Timestamp,
         page: ExpiredPage,
     ) -> Result<Vec<SessionId>, StoreError> {
-        let given = (user.clone(), unused_since, page);
-        let expired = self.engine.read(given, |tx, (user, since, page)| {
-            Box::pin(async move {
-                let values = values![user, since, page.limit, page.skip];
-                tx.column(EXPIRED, values).await
-            })
-        });
-        expired.await
+        let values = values![user, unused_since, page.limit, page.skip];
+        self.engine.query(EXPIRED, values, |row| row.get(0)).await
     }
 
     /// Removes some of a user's A2A tasks that are older than that, are not running, and wait for no answer. Returns how
     /// many.
-    pub async fn remove_old_tasks(
+    pub fn remove_old_tasks(
         &self,
         user: &UserId,
         before: Timestamp,
         limit: usize,
-    ) -> Result<u64, StoreError> {
+    ) -> Answer<'_, u64> {
         let given = (user.clone(), before, limit);
-        let removed = self.engine.erase(given, |tx, (user, before, limit)| {
+        self.engine.erase(given, |tx, (user, before, limit)| {
             Box::pin(async move {
                 let values = values![user, before, limit];
                 tx.execute(DELETE_OLD_TASKS, values).await
             })
-        });
-        removed.await
+        })
     }
 
     /// Erases the bytes of deleted rows. It takes as long as the database is large, and turns wait meanwhile.
@@ -110,29 +118,7 @@ impl Store {
     }
 }
 
-async fn hide(
-    tx: &mut Tx<'_>,
-    session: &SessionId,
-    since: Option<Timestamp>,
-    fence: Option<i64>,
-) -> Result<bool, Failure> {
-    let values = values![session, since, fence];
-    let found = tx.query_opt(HIDE, values, |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    });
-    match found.await? {
-        Some((true, _, _)) => Ok(true),
-        // An earlier attempt may have hidden it.
-        Some((_, true, _)) => Ok(tx.is_repeated()),
-        Some((_, _, false)) => {
-            let id = session.clone();
-            Err(StoreError::Lost { id }.into())
-        }
-        _ => Ok(false),
-    }
-}
-
-async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure> {
+async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     let Some(user) = tx.value::<Text>(HIDDEN_USER, values![session]).await? else {
         return Ok(true);
     };
@@ -164,7 +150,7 @@ async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure>
 }
 
 /// Removes a part of what only this session could search. Returns whether there was any.
-async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure> {
+async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
     let values = values![session];
     let found = tx.query_opt(COLLECTION_OF_SESSION, values, |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?))
@@ -181,12 +167,7 @@ async fn remove_library(tx: &mut Tx<'_>, session: &str) -> Result<bool, Failure>
 }
 
 /// Removes some turns, or before them the tasks of their conversations. Returns whether there were any.
-async fn remove_turns(
-    tx: &mut Tx<'_>,
-    user: &str,
-    session: &str,
-    limit: usize,
-) -> Result<bool, Failure> {
+async fn remove_turns(tx: &mut Tx<'_>, user: &str, session: &str, limit: usize) -> Result<bool> {
     let context: Option<Text> = tx.value(CONTEXTS, values![session, user, limit]).await?;
     let removed = match context {
         Some(context) => {

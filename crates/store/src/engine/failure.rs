@@ -2,6 +2,7 @@
 
 use crate::postgres::failure::postgres_error;
 use crate::sqlite::failure::sqlite_error;
+use crate::stored::{damaged, failed};
 use lango_core::{SessionId, StoreError};
 use std::ffi::OsStr;
 
@@ -24,9 +25,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     pub(crate) fn other(detail: impl Into<String>) -> Self {
-        Self::Store(StoreError::Failed {
-            detail: detail.into(),
-        })
+        Self::Store(failed(detail))
     }
 
     /// Converts it to an error about the database at `place`.
@@ -34,9 +33,9 @@ impl Failure {
         let place = || place.as_ref().to_string_lossy().into_owned();
         match self {
             Self::Store(error) => error,
-            Self::Column { column, problem } => StoreError::Failed {
-                detail: format!("a row cannot be read: column {column}: {problem}"),
-            },
+            Self::Column { column, problem } => {
+                failed(format!("a row cannot be read: column {column}: {problem}"))
+            }
             Self::NoConnection(detail) => StoreError::Unreachable {
                 place: place(),
                 detail,
@@ -53,11 +52,7 @@ impl Failure {
     /// Converts an unreadable column of event `seq` to the error that the session is damaged.
     pub(crate) fn in_event(self, session: &SessionId, seq: u64) -> Self {
         match self {
-            Self::Column { problem, .. } => Self::Store(StoreError::Damaged {
-                id: session.clone(),
-                seq,
-                detail: problem.to_owned(),
-            }),
+            Self::Column { problem, .. } => damaged(session, seq, problem).into(),
             other => other,
         }
     }

@@ -1,8 +1,9 @@
 //! Query plans of both databases, for tests.
 
 use super::Sql;
-use crate::Store;
+use crate::log::statements::RARE_APPENDS;
 use crate::sqlite::open_in_memory;
+use crate::{Store, attachments, payment, tasks, vault, web_cache};
 use lango_testkit::postgres;
 use rusqlite::types::Null;
 use tokio_postgres::{Client, NoTls};
@@ -69,7 +70,6 @@ SELECT 's_' || n % 2000 + 1, 'h_' || n % 4, clock_timestamp() FROM generate_seri
 ANALYZE sessions, events, turns, approvals, remote_threads, tasks, holds, hold_line;
 SET plan_cache_mode = force_generic_plan"#;
 
-/// A PostgreSQL database with many rows.
 pub(crate) struct ManyRows {
     pub store: Store,
     pub client: Client,
@@ -121,4 +121,59 @@ pub(crate) async fn plan_of(client: &Client, statement: &str) -> String {
     let lines = client.query(&explain, &[]).await.unwrap();
     let lines: Vec<String> = lines.iter().map(|line| line.get(0)).collect();
     lines.join("\n")
+}
+
+/// Vaults of many users with long logs, payments of a few accounts, most of them settled, and attachments with puts that no
+/// event refers to.
+const MORE_ROWS: &str = r#"
+INSERT INTO vaults SELECT 'u_' || n, 1, '' FROM generate_series(1, 2000) AS n;
+INSERT INTO vault_records SELECT 'u_' || n % 40, 'k_' || n, '' FROM generate_series(1, 8000) AS n;
+INSERT INTO vault_events SELECT 'u_' || n % 40, n, n, 'used', 'k', 'me' FROM generate_series(1, 40000) AS n;
+ANALYZE vaults, vault_records, vault_events;
+INSERT INTO payment_accounts SELECT 'n', 'w_' || n, 0 FROM generate_series(1, 2000) AS n;
+INSERT INTO payments (id, network, wallet, "user", session, recipient, purpose, host, budget, amount, day, state,
+    valid_before, detail, revision, created, updated, nonce)
+SELECT 'p_' || n, 'n', 'w_' || n % 40, 'u', 's', 'r', 'p', 'h', 'b_' || n % 4000, 1, n / 400,
+       CASE n % 100 WHEN 0 THEN 'signed' ELSE 'settled' END, 0, '', 0, n, n, n FROM generate_series(1, 20000) AS n;
+INSERT INTO payment_budgets (id, network, wallet, "user", session, host, amount, created)
+SELECT 'b_' || n, 'n', 'w_' || n % 40, 'u', 's_' || n % 1000, 'h', 1, n FROM generate_series(1, 4000) AS n;
+ANALYZE payment_accounts, payments, payment_budgets;
+INSERT INTO attachments SELECT 'u_' || n % 40, 'd_' || n, '' FROM generate_series(0, 7999) AS n;
+INSERT INTO attachment_references SELECT 's_' || n % 2000 + 1, 'd_' || n, 'u_' || n % 40 FROM generate_series(0, 7999) AS n;
+INSERT INTO attachment_puts SELECT 'u_' || n % 40, 'd_' || n, n FROM generate_series(0, 7999) AS n;
+ANALYZE attachments, attachment_references, attachment_puts"#;
+
+#[tokio::test]
+async fn no_statement_on_rows_of_users_scans_a_table_or_sorts() {
+    let postgres = ManyRows::open(MORE_ROWS).await;
+    // These read all of a user's rows, in any order.
+    let all = [vault::RECORDS, vault::DELETE_ORPHANS, vault::DELETE_RECORDS];
+    let all = all.map(|statement| statement.postgres);
+    let statements = [
+        tasks::ALL,
+        vault::ALL,
+        attachments::ALL,
+        &[attachments::PUT],
+    ]
+    .concat();
+    for statement in &statements {
+        assert_sqlite_uses_keys(*statement, &[]);
+        if !all.contains(&statement.postgres) {
+            postgres.assert_uses_keys(*statement).await;
+        }
+    }
+    for statement in RARE_APPENDS {
+        postgres.assert_uses_keys(statement).await;
+    }
+    for statement in payment::ALL {
+        assert_sqlite_uses_keys(*statement, &[]);
+        let plan = postgres.plan(*statement).await;
+        assert!(!plan.contains("Seq Scan"), "{plan}");
+    }
+    assert_sqlite_uses_keys(attachments::RECORD_PUT, &[]);
+    for statement in web_cache::ALL {
+        let plan = sqlite_plan(*statement);
+        let is_scan = plan.contains("SCAN web_pages");
+        assert!(!is_scan && !plan.contains("TEMP B-TREE"), "{plan}");
+    }
 }

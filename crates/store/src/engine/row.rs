@@ -1,8 +1,12 @@
 //! Rows of both databases, and the types that their columns are read as.
 
+use super::Result;
 use super::failure::Failure;
 use super::text::plain;
-use lango_core::{AgentName, ApprovalId, FrameId, SessionId, Text, Timestamp, TurnId, UserId};
+use super::value::Value;
+use lango_core::{
+    AgentName, ApprovalId, FrameId, SessionId, Text, Timestamp, Trust, TurnId, UserId,
+};
 use rusqlite::types::ValueRef;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,100 +20,88 @@ pub(crate) enum Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    pub(crate) fn get<T: Column<'r>>(self, column: usize) -> Result<T, Failure> {
-        T::from_cell(self.cell(column)?).map_err(|problem| Failure::Column { column, problem })
+    pub(crate) fn get<T: Column<'r>>(self, column: usize) -> Result<T> {
+        T::from_value(self.value(column)?).map_err(|problem| Failure::Column { column, problem })
     }
 
     /// Reads text, with U+FFFD in place of bytes that are not UTF-8: one damaged row must not hide the others.
-    pub(crate) fn lossy(self, column: usize) -> Result<Cow<'r, str>, Failure> {
-        match self.cell(column)? {
-            Cell::Text(bytes) | Cell::Bytes(bytes) => Ok(String::from_utf8_lossy(bytes)),
-            cell => Cow::from_cell(cell).map_err(|problem| Failure::Column { column, problem }),
+    pub(crate) fn lossy(self, column: usize) -> Result<Cow<'r, str>> {
+        match self.value(column)? {
+            Value::Bytes(Cow::Borrowed(bytes)) => Ok(String::from_utf8_lossy(bytes)),
+            value => Cow::from_value(value).map_err(|problem| Failure::Column { column, problem }),
         }
     }
 
-    fn cell(self, column: usize) -> Result<Cell<'r>, Failure> {
+    fn value(self, column: usize) -> Result<Value<'r>> {
         match self {
             Self::Sqlite(row) => Ok(match row.get_ref(column)? {
-                ValueRef::Null => Cell::Null,
-                ValueRef::Integer(number) => Cell::Int(number),
-                ValueRef::Real(number) => Cell::Real(number),
-                ValueRef::Text(bytes) => Cell::Text(bytes),
-                ValueRef::Blob(bytes) => Cell::Bytes(bytes),
+                ValueRef::Null => Value::Null,
+                ValueRef::Integer(number) => Value::Int(number),
+                ValueRef::Real(number) => Value::Real(number),
+                ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+                    Ok(text) => Value::Text(text.into()),
+                    Err(_) => Value::Bytes(bytes.into()),
+                },
+                ValueRef::Blob(bytes) => Value::Bytes(bytes.into()),
             }),
-            Self::Postgres(row) => postgres_cell(row, column),
+            Self::Postgres(row) => postgres_value(row, column),
         }
     }
 }
 
-fn postgres_cell(row: &tokio_postgres::Row, column: usize) -> Result<Cell<'_>, Failure> {
+fn postgres_value(row: &tokio_postgres::Row, column: usize) -> Result<Value<'_>> {
     fn read<'r, T: FromSql<'r>>(
         row: &'r tokio_postgres::Row,
         column: usize,
-        cell: impl FnOnce(T) -> Cell<'r>,
-    ) -> Result<Cell<'r>, Failure> {
+        value: impl FnOnce(T) -> Value<'r>,
+    ) -> Result<Value<'r>> {
         Ok(row
             .try_get::<_, Option<T>>(column)?
-            .map_or(Cell::Null, cell))
+            .map_or(Value::Null, value))
     }
     match row.columns().get(column).map(|column| column.type_()) {
-        Some(&Type::INT8) => read(row, column, Cell::Int),
-        Some(&Type::INT4) => read(row, column, |number: i32| Cell::Int(number.into())),
-        Some(&Type::BOOL) => read(row, column, |is_true: bool| Cell::Int(is_true.into())),
-        Some(&Type::FLOAT8) => read(row, column, Cell::Real),
-        Some(&Type::FLOAT4) => read(row, column, |number: f32| Cell::Real(number.into())),
-        Some(&Type::INT8_ARRAY) => read(row, column, Cell::Ints),
-        Some(&Type::BYTEA) => read(row, column, Cell::Bytes),
-        _ => read(row, column, |text| Cell::Plain(plain(text))),
+        Some(&Type::INT8) => read(row, column, Value::Int),
+        Some(&Type::INT4) => read(row, column, |number: i32| Value::Int(number.into())),
+        Some(&Type::BOOL) => read(row, column, |is_true: bool| Value::Int(is_true.into())),
+        Some(&Type::FLOAT8) => read(row, column, Value::Real),
+        Some(&Type::FLOAT4) => read(row, column, |number: f32| Value::Real(number.into())),
+        Some(&Type::INT8_ARRAY) => read(row, column, Value::Ints),
+        Some(&Type::BYTEA) => read(row, column, |bytes: &[u8]| Value::Bytes(bytes.into())),
+        _ => read(row, column, |text| Value::Text(plain(text))),
     }
-}
-
-/// The value of a column.
-pub(crate) enum Cell<'r> {
-    Null,
-    Int(i64),
-    Real(f64),
-    /// An array of PostgreSQL.
-    Ints(Vec<i64>),
-    /// Text of SQLite, which may not be UTF-8.
-    Text(&'r [u8]),
-    Plain(Cow<'r, str>),
-    Bytes(&'r [u8]),
 }
 
 const NOT_TEXT: &str = "its value is not UTF-8 text";
 const WRONG_TYPE: &str = "its value has the wrong type";
 
-/// A type that a column can be read as. The error says what is wrong with the value.
+/// A type that a column can be read as. Text of SQLite that is not UTF-8 comes as bytes. The error says what is wrong.
 pub(crate) trait Column<'r>: Sized {
-    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str>;
+    fn from_value(value: Value<'r>) -> Result<Self, &'static str>;
 }
 
 impl<'r, T: Column<'r>> Column<'r> for Option<T> {
-    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
-        match cell {
-            Cell::Null => Ok(None),
-            cell => T::from_cell(cell).map(Some),
+    fn from_value(value: Value<'r>) -> Result<Self, &'static str> {
+        match value {
+            Value::Null => Ok(None),
+            value => T::from_value(value).map(Some),
         }
     }
 }
 
 impl<'r> Column<'r> for Cow<'r, str> {
-    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
-        match cell {
-            Cell::Text(bytes) => std::str::from_utf8(bytes)
-                .map(Cow::Borrowed)
-                .map_err(|_| NOT_TEXT),
-            Cell::Plain(text) => Ok(text),
+    fn from_value(value: Value<'r>) -> Result<Self, &'static str> {
+        match value {
+            Value::Text(text) => Ok(text),
+            Value::Bytes(_) => Err(NOT_TEXT),
             _ => Err(WRONG_TYPE),
         }
     }
 }
 
 impl<'r> Column<'r> for &'r [u8] {
-    fn from_cell(cell: Cell<'r>) -> Result<Self, &'static str> {
-        match cell {
-            Cell::Bytes(bytes) => Ok(bytes),
+    fn from_value(value: Value<'r>) -> Result<Self, &'static str> {
+        match value {
+            Value::Bytes(Cow::Borrowed(bytes)) => Ok(bytes),
             _ => Err(WRONG_TYPE),
         }
     }
@@ -117,9 +109,9 @@ impl<'r> Column<'r> for &'r [u8] {
 
 /// Implements [`Column`] for each type with the expression behind it.
 macro_rules! columns {
-    ($($($kind:ty),* => |$cell:ident| $read:expr;)*) => {
+    ($($($kind:ty),* => |$value:ident| $read:expr;)*) => {
         $($(impl Column<'_> for $kind {
-            fn from_cell($cell: Cell<'_>) -> Result<Self, &'static str> {
+            fn from_value($value: Value<'_>) -> Result<Self, &'static str> {
                 $read
             }
         })*)*
@@ -127,32 +119,40 @@ macro_rules! columns {
 }
 
 columns! {
-    i64 => |cell| match cell {
-        Cell::Int(number) => Ok(number),
+    i64 => |value| match value {
+        Value::Int(number) => Ok(number),
         _ => Err(WRONG_TYPE),
     };
-    u64, u32, usize => |cell| Self::try_from(i64::from_cell(cell)?).map_err(|_| WRONG_TYPE);
-    bool => |cell| Ok(i64::from_cell(cell)? != 0);
-    Timestamp => |cell| u64::from_cell(cell).map(Self);
-    f64 => |cell| match cell {
-        Cell::Real(number) => Ok(number),
-        Cell::Int(number) => Ok(number as f64),
+    u64, u32, usize => |value| Self::try_from(i64::from_value(value)?).map_err(|_| WRONG_TYPE);
+    bool => |value| Ok(i64::from_value(value)? != 0);
+    Timestamp => |value| u64::from_value(value).map(Self);
+    // A number, or in the library a word. Any unexpected one is untrusted.
+    Trust => |value| {
+        let is_trusted = match value {
+            Value::Int(number) => number != 0,
+            value => Cow::from_value(value)? == "trusted",
+        };
+        Ok(if is_trusted { Self::Trusted } else { Self::Untrusted })
+    };
+    f64 => |value| match value {
+        Value::Real(number) => Ok(number),
+        Value::Int(number) => Ok(number as f64),
         _ => Err(WRONG_TYPE),
     };
-    Vec<i64> => |cell| match cell {
-        Cell::Ints(numbers) => Ok(numbers),
+    Vec<i64> => |value| match value {
+        Value::Ints(numbers) => Ok(numbers),
         _ => Err(WRONG_TYPE),
     };
-    String => |cell| Cow::from_cell(cell).map(Cow::into_owned);
-    Text => |cell| Cow::from_cell(cell).map(Into::into);
+    String => |value| Cow::from_value(value).map(Cow::into_owned);
+    Text => |value| Cow::from_value(value).map(Into::into);
     AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId =>
-        |cell| Text::from_cell(cell).map(Self::new);
-    Vec<u8>, Arc<[u8]> => |cell| <&[u8]>::from_cell(cell).map(Into::into);
-    crate::tables::Cell => |cell| Ok(match cell {
-        Cell::Null => Self::Null,
-        Cell::Int(number) => Self::Integer(number),
-        Cell::Real(number) => Self::Real(number),
-        Cell::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
-        text => Self::Text(String::from_cell(text)?),
+        |value| Text::from_value(value).map(Self::new);
+    Vec<u8>, Arc<[u8]> => |value| <&[u8]>::from_value(value).map(Into::into);
+    crate::tables::Cell => |value| Ok(match value {
+        Value::Null => Self::Null,
+        Value::Int(number) => Self::Integer(number),
+        Value::Real(number) => Self::Real(number),
+        Value::Bytes(bytes) => Self::Bytes(bytes.into_owned()),
+        text => Self::Text(String::from_value(text)?),
     });
 }

@@ -5,6 +5,7 @@
 
 use serde::{Serialize, Serializer};
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
@@ -38,7 +39,12 @@ impl ToSql for Words<'_> {
 
 /// Returns bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let text = String::with_capacity(2 * bytes.len());
+    bytes.iter().fold(text, |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 fn marked(text: &str) -> Cow<'_, str> {

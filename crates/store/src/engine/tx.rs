@@ -1,5 +1,6 @@
 //! A connection to either database while one piece of work runs.
 
+use super::Result;
 use super::failure::Failure;
 use super::row::{Column, Row};
 use super::sql::Sql;
@@ -93,7 +94,7 @@ impl<'a> Tx<'a> {
     pub(crate) async fn compute<T: Send + 'static>(
         &mut self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Failure> {
+    ) -> Result<T> {
         if self.is_sqlite() {
             return Ok(work());
         }
@@ -107,7 +108,7 @@ impl<'a> Tx<'a> {
     }
 
     /// Switches SQLite's overwriting of deleted rows on or off. PostgreSQL has no such setting.
-    pub(crate) fn overwrite_deleted(&mut self, is_on: bool) -> Result<(), Failure> {
+    pub(crate) fn overwrite_deleted(&mut self, is_on: bool) -> Result<()> {
         if let Link::Sqlite(connection) = &mut self.link {
             let switch = if is_on { "ON" } else { "OFF" };
             connection.execute_batch(&format!("PRAGMA secure_delete = {switch}"))?;
@@ -120,8 +121,8 @@ impl<'a> Tx<'a> {
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
-        read: &mut (dyn FnMut(Row<'_>) -> Result<bool, Failure> + Send),
-    ) -> Result<(), Failure> {
+        read: &mut (dyn FnMut(Row<'_>) -> Result<bool> + Send),
+    ) -> Result<()> {
         match &mut self.link {
             Link::Sqlite(connection) => {
                 let mut statement = connection.prepare_cached(sql.sqlite)?;
@@ -146,8 +147,8 @@ impl<'a> Tx<'a> {
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
-        mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
-    ) -> Result<Vec<T>, Failure> {
+        mut read: impl FnMut(Row<'_>) -> Result<T> + Send,
+    ) -> Result<Vec<T>> {
         let mut items = Vec::new();
         self.each_row(sql, values, &mut |row| {
             items.push(read(row)?);
@@ -164,8 +165,8 @@ impl<'a> Tx<'a> {
         sql: Sql,
         values: &[Value<'_>],
         most_bytes: usize,
-        mut read: impl FnMut(Row<'_>) -> Result<(T, usize), Failure> + Send,
-    ) -> Result<Vec<T>, Failure> {
+        mut read: impl FnMut(Row<'_>) -> Result<(T, usize)> + Send,
+    ) -> Result<Vec<T>> {
         let is_sqlite = self.is_sqlite();
         let mut values = values.to_vec();
         if !is_sqlite {
@@ -187,8 +188,8 @@ impl<'a> Tx<'a> {
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
-        mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
-    ) -> Result<Option<T>, Failure> {
+        mut read: impl FnMut(Row<'_>) -> Result<T> + Send,
+    ) -> Result<Option<T>> {
         let mut first = None;
         self.each_row(sql, values, &mut |row| {
             first = Some(read(row)?);
@@ -203,7 +204,7 @@ impl<'a> Tx<'a> {
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
-    ) -> Result<Option<T>, Failure> {
+    ) -> Result<Option<T>> {
         self.query_opt(sql, values, |row| row.get(0)).await
     }
 
@@ -212,18 +213,18 @@ impl<'a> Tx<'a> {
         &mut self,
         sql: Sql,
         values: &[Value<'_>],
-    ) -> Result<Vec<T>, Failure> {
+    ) -> Result<Vec<T>> {
         self.query(sql, values, |row| row.get(0)).await
     }
 
     /// Returns whether a statement has a row.
-    pub(crate) async fn exists(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<bool, Failure> {
+    pub(crate) async fn exists(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<bool> {
         let row = self.query_opt(sql, values, |_| Ok(())).await?;
         Ok(row.is_some())
     }
 
     /// Runs a statement; returns the number of rows that it changed.
-    pub(crate) async fn execute(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<u64, Failure> {
+    pub(crate) async fn execute(&mut self, sql: Sql, values: &[Value<'_>]) -> Result<u64> {
         self.execute_many(sql, &[values]).await
     }
 
@@ -233,7 +234,7 @@ impl<'a> Tx<'a> {
         &mut self,
         sql: Sql,
         rows: &[impl AsRef<[Value<'v>]> + Sync],
-    ) -> Result<u64, Failure> {
+    ) -> Result<u64> {
         match &mut self.link {
             _ if rows.is_empty() => Ok(0),
             Link::Sqlite(connection) => {
@@ -266,8 +267,8 @@ impl<'a> Tx<'a> {
         sql: Sql,
         shared: &[Value<'_>],
         rows: &[R],
-        mut read: impl FnMut(Row<'_>) -> Result<T, Failure> + Send,
-    ) -> Result<Vec<T>, Failure> {
+        mut read: impl FnMut(Row<'_>) -> Result<T> + Send,
+    ) -> Result<Vec<T>> {
         let Some(first) = rows.first() else {
             return Ok(Vec::new());
         };
@@ -301,7 +302,7 @@ impl Postgres<'_> {
         &self,
         sql: Sql,
         values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<tokio_postgres::Row>, Failure> {
+    ) -> Result<Vec<tokio_postgres::Row>> {
         let statement = self.statements.prepare(self.client, sql.postgres).await?;
         Ok(self.client.query(&statement, values).await?)
     }

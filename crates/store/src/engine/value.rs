@@ -5,7 +5,9 @@
 
 use super::failure::Failure;
 use super::text::Words;
-use lango_core::{AgentName, ApprovalId, FrameId, SessionId, Text, Timestamp, TurnId, UserId};
+use lango_core::{
+    AgentName, ApprovalId, FrameId, SessionId, Text, Timestamp, Trust, TurnId, UserId,
+};
 use rusqlite::types::{ToSqlOutput, Value as Owned, ValueRef};
 use std::borrow::Cow;
 use std::error::Error;
@@ -13,20 +15,36 @@ use std::sync::Arc;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, WrongType, to_sql_checked};
 
-/// A value of a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value<'a> {
     Null,
     Int(i64),
     Real(f64),
-    Text(&'a str),
-    Bytes(&'a [u8]),
+    Text(Cow<'a, str>),
+    Bytes(Cow<'a, [u8]>),
     /// A `bigint[]`; for SQLite JSON, for `json_each`.
     Ints(Vec<i64>),
     /// A `text[]`; for SQLite JSON, for `json_each`.
-    Texts(Vec<&'a str>),
+    Texts(Vec<Cow<'a, str>>),
     /// A `bytea[]`; SQLite has none.
-    Blobs(Vec<&'a [u8]>),
+    Blobs(Vec<Cow<'a, [u8]>>),
+}
+
+impl Value<'_> {
+    pub(crate) fn into_owned(self) -> Value<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        let owned_bytes = |bytes: Cow<'_, [u8]>| Cow::Owned(bytes.into_owned());
+        match self {
+            Self::Null => Value::Null,
+            Self::Int(number) => Value::Int(number),
+            Self::Real(number) => Value::Real(number),
+            Self::Text(text) => Value::Text(owned(text)),
+            Self::Bytes(bytes) => Value::Bytes(owned_bytes(bytes)),
+            Self::Ints(numbers) => Value::Ints(numbers),
+            Self::Texts(texts) => Value::Texts(texts.into_iter().map(owned).collect()),
+            Self::Blobs(blobs) => Value::Blobs(blobs.into_iter().map(owned_bytes).collect()),
+        }
+    }
 }
 
 pub(crate) trait ToValue {
@@ -86,20 +104,21 @@ to_value! {
     i32, u32, bool => |number| Value::Int(i64::from(*number));
     u64, usize => |number| Value::Int(i64::try_from(*number).unwrap_or(i64::MAX));
     Timestamp => |time| time.0.to_value();
+    Trust => |trust| Value::Int((*trust == Trust::Trusted).into());
     f64 => |number| Value::Real(*number);
-    str, String, Text, Cow<'_, str> => |text| Value::Text(text);
-    Words<'_> => |words| Value::Text(words.0);
-    AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId => |id| Value::Text(id.as_str());
-    [u8], Vec<u8>, Arc<[u8]> => |bytes| Value::Bytes(bytes);
+    str, String, Text, Cow<'_, str> => |text| Value::Text(Cow::Borrowed(text));
+    Words<'_> => |words| Value::Text(Cow::Borrowed(words.0));
+    AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId => |id| Value::Text(Cow::Borrowed(id.as_str()));
+    [u8], Vec<u8>, Arc<[u8]> => |bytes| Value::Bytes(Cow::Borrowed(bytes));
     [i64], Vec<i64> => |numbers| Value::Ints(numbers.to_vec());
     [&str], Vec<&str>, [String], Vec<String>, [Text], Vec<Text> =>
-        |texts| Value::Texts(texts.iter().map(AsRef::as_ref).collect());
+        |texts| Value::Texts(texts.iter().map(|text| Cow::Borrowed(text.as_ref())).collect());
     crate::tables::Cell => |cell| match cell {
         Self::Null => Value::Null,
-        Self::Text(text) => Value::Text(text),
+        Self::Text(text) => text.to_value(),
         Self::Integer(number) => Value::Int(*number),
         Self::Real(number) => Value::Real(*number),
-        Self::Bytes(bytes) => Value::Bytes(bytes),
+        Self::Bytes(bytes) => bytes.to_value(),
     };
 }
 
@@ -135,10 +154,9 @@ impl ToSql for Value<'_> {
                 Type::INT4 => i32::try_from(*number)?.to_sql(kind, out),
                 Type::INT2 => i16::try_from(*number)?.to_sql(kind, out),
                 Type::BOOL => (*number != 0).to_sql(kind, out),
-                _ => wrong::<i64>(kind),
+                _ => Err(Box::new(WrongType::new::<i64>(kind.clone()))),
             },
             Self::Real(number) if *kind == Type::FLOAT8 => number.to_sql(kind, out),
-            Self::Real(_) => wrong::<f64>(kind),
             Self::Text(text) if *kind == Type::JSONB => {
                 // The version of the format, then the text; JSON has no NUL that would have to be written otherwise.
                 out.extend_from_slice(&[1]);
@@ -146,18 +164,17 @@ impl ToSql for Value<'_> {
                 Ok(IsNull::No)
             }
             Self::Text(text) if Words::accepts(kind) => Words(text).to_sql(kind, out),
-            Self::Text(_) => wrong::<&str>(kind),
-            Self::Bytes(bytes) if *kind == Type::BYTEA => bytes.to_sql(kind, out),
-            Self::Bytes(_) => wrong::<&[u8]>(kind),
+            Self::Bytes(bytes) if *kind == Type::BYTEA => bytes.as_ref().to_sql(kind, out),
             Self::Ints(numbers) if *kind == Type::INT8_ARRAY => numbers.to_sql(kind, out),
-            Self::Ints(_) => wrong::<&[i64]>(kind),
             Self::Texts(texts) if <&[&str]>::accepts(kind) => {
                 let words: Vec<_> = texts.iter().map(|text| Words(text)).collect();
                 words.to_sql(kind, out)
             }
-            Self::Texts(_) => wrong::<&[&str]>(kind),
-            Self::Blobs(blobs) if *kind == Type::BYTEA_ARRAY => blobs.to_sql(kind, out),
-            Self::Blobs(_) => wrong::<&[&[u8]]>(kind),
+            Self::Blobs(blobs) if *kind == Type::BYTEA_ARRAY => {
+                let blobs: Vec<&[u8]> = blobs.iter().map(AsRef::as_ref).collect();
+                blobs.to_sql(kind, out)
+            }
+            _ => Err(Box::new(WrongType::new::<Self>(kind.clone()))),
         }
     }
 
@@ -167,8 +184,4 @@ impl ToSql for Value<'_> {
     }
 
     to_sql_checked!();
-}
-
-fn wrong<T>(kind: &Type) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-    Err(Box::new(WrongType::new::<T>(kind.clone())))
 }

@@ -5,23 +5,58 @@
 use super::query::rows_of;
 use super::relate::lock_user;
 use super::statements as sql;
-use crate::engine::{Failure, Tx, values};
-use lango_core::UserId;
+use crate::Answer;
+use crate::engine::{Result, Tx, values};
+use crate::store::Store;
+use lango_core::{StoreError, UserId};
 use std::collections::BTreeSet;
 
 /// Rows deleted in one transaction.
 const BATCH: usize = 500;
 
-/// What one batch deleted.
+impl Store {
+    /// Deletes a user's graph in batches and returns how many facts it had.
+    pub async fn forget_graph(&self, user: &UserId) -> Result<u64, StoreError> {
+        in_batches(|| {
+            self.engine
+                .write(user.clone(), |tx, user| Box::pin(forget_batch(tx, user)))
+        })
+        .await
+    }
+
+    /// Deletes the facts of a source, trusted or not, with the entities and predicates that only they use, in batches.
+    /// Returns the number of deleted facts.
+    pub async fn forget_source(&self, user: &UserId, source: &str) -> Result<u64, StoreError> {
+        in_batches(|| {
+            let given = (user.clone(), source.to_owned());
+            self.engine.write(given, |tx, (user, source)| {
+                Box::pin(forget_batch_of_source(tx, user, source))
+            })
+        })
+        .await
+    }
+}
+
+/// Deletes batches until there is nothing more; returns the number of facts.
+async fn in_batches<'a>(batch: impl Fn() -> Answer<'a, Deleted>) -> Result<u64, StoreError> {
+    let mut facts = 0;
+    loop {
+        let deleted = batch().await?;
+        facts += deleted.facts;
+        if !deleted.more {
+            return Ok(facts);
+        }
+    }
+}
+
 #[derive(Default)]
-pub(super) struct Deleted {
+struct Deleted {
     pub facts: u64,
-    /// Whether there is more to delete.
     pub more: bool,
 }
 
 /// Deletes a batch of a user's graph.
-pub(super) async fn user(tx: &mut Tx<'_>, user: &UserId) -> Result<Deleted, Failure> {
+async fn forget_batch(tx: &mut Tx<'_>, user: &UserId) -> Result<Deleted> {
     let Some(user) = lock_user(tx, user).await? else {
         return Ok(Deleted::default());
     };
@@ -43,12 +78,12 @@ pub(super) async fn user(tx: &mut Tx<'_>, user: &UserId) -> Result<Deleted, Fail
 }
 
 /// Deletes a batch of a source's facts, and the entities and predicates that no other fact uses.
-pub(super) async fn source(tx: &mut Tx<'_>, user: &UserId, name: &str) -> Result<Deleted, Failure> {
+async fn forget_batch_of_source(tx: &mut Tx<'_>, user: &UserId, name: &str) -> Result<Deleted> {
     let Some(user) = lock_user(tx, user).await? else {
         return Ok(Deleted::default());
     };
     let named = values![user, name];
-    let found = tx.query_opt(sql::SOURCES_NAMED, named, |row| row.get::<i64>(0));
+    let found = tx.value::<i64>(sql::SOURCES_NAMED, named);
     let Some(source) = found.await? else {
         return Ok(Deleted::default());
     };
@@ -70,7 +105,7 @@ pub(super) async fn source(tx: &mut Tx<'_>, user: &UserId, name: &str) -> Result
     ] {
         tx.batch(unused, &[], &rows_of(&ids), |_| Ok(())).await?;
     }
-    let left = tx.query_opt(sql::SOURCES_NAMED, named, |_| Ok(())).await?;
-    let more = facts > 0 || left.is_some();
+    let left = tx.exists(sql::SOURCES_NAMED, named).await?;
+    let more = facts > 0 || left;
     Ok(Deleted { facts, more })
 }

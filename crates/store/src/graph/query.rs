@@ -4,7 +4,9 @@ use super::statements as sql;
 use super::{
     Confidence, Entity, Fact, FactPage, FactQuery, GraphSize, MOST_FACTS, Name, NameKind, Validity,
 };
-use crate::engine::{Failure, Row, Sql, ToValue as _, Tx, Value, values};
+use crate::Answer;
+use crate::engine::{Failure, Result, Row, Sql, ToValue as _, Tx, Value, values};
+use crate::store::Store;
 use crate::stored::source;
 use lango_core::{Text, UserId};
 use std::collections::{HashMap, HashSet};
@@ -12,85 +14,151 @@ use std::collections::{HashMap, HashSet};
 /// How many names are looked up at once; further ones are ignored.
 const MOST_NAMES: usize = 256;
 
-pub(super) async fn query(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    query: &FactQuery,
-) -> Result<FactPage, Failure> {
-    let Some(user) = user_id(tx, user).await? else {
-        return Ok(FactPage::default());
-    };
-    let (mut given, mut values) = (0, vec![Value::Null]);
-    let names = [
-        (4, &query.subject),
-        (2, &query.predicate),
-        (1, &query.object),
-    ];
-    for (place, name) in names {
-        let Some(name) = name else { continue };
-        let id = match place {
-            2 => predicate_id(tx, user, name).await?,
-            _ => entity_id(tx, user, name).await?,
-        };
-        let Some(id) = id else {
-            return Ok(FactPage::default());
-        };
-        given += place;
-        values.push(Value::Int(id));
+impl Store {
+    /// Returns the facts that match.
+    pub fn query_facts(&self, user: &UserId, query: FactQuery) -> Answer<'_, FactPage> {
+        let given = (user.clone(), query);
+        self.engine.snapshot(given, |tx, (user, query)| {
+            Box::pin(async move {
+                let Some(user) = user_id(tx, user).await? else {
+                    return Ok(FactPage::default());
+                };
+                let (mut given, mut values) = (0, vec![Value::Null]);
+                let names = [
+                    (4, NameKind::Entity, &query.subject),
+                    (2, NameKind::Predicate, &query.predicate),
+                    (1, NameKind::Entity, &query.object),
+                ];
+                for (place, kind, name) in names {
+                    let Some(name) = name else { continue };
+                    let Some(id) = name_id(tx, user, kind, name).await? else {
+                        return Ok(FactPage::default());
+                    };
+                    given += place;
+                    values.push(Value::Int(id));
+                }
+                if given == 0 {
+                    values.push(Value::Int(user));
+                }
+                let limit = query.limit.min(MOST_FACTS);
+                let [current, ended] = sql::LOOKUPS[given];
+                values[0] = Value::Int(limit as i64 + 1);
+                let mut ids = tx.column(current, &values).await?;
+                if query.validity == Validity::Any && ids.len() <= limit {
+                    values[0] = Value::Int((limit + 1 - ids.len()) as i64);
+                    ids.extend(tx.column::<i64>(ended, &values).await?);
+                }
+                let more = ids.len() > limit;
+                ids.truncate(limit);
+                let facts = facts(tx, &ids).await?;
+                Ok(FactPage { facts, more })
+            })
+        })
     }
-    if given == 0 {
-        values.push(Value::Int(user));
-    }
-    let limit = query.limit.min(MOST_FACTS);
-    let [current, ended] = sql::LOOKUPS[given];
-    values[0] = Value::Int(limit as i64 + 1);
-    let mut ids = tx.query(current, &values, |row| row.get(0)).await?;
-    if query.validity == Validity::Any && ids.len() <= limit {
-        values[0] = Value::Int((limit + 1 - ids.len()) as i64);
-        ids.extend(tx.query(ended, &values, |row| row.get::<i64>(0)).await?);
-    }
-    let more = ids.len() > limit;
-    ids.truncate(limit);
-    let facts = facts(tx, &ids).await?;
-    Ok(FactPage { facts, more })
-}
 
-/// Facts around the entities that have one of the names, a fair share of each.
-pub(super) async fn neighbours(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    names: &[Name],
-    limit: usize,
-) -> Result<Vec<Fact>, Failure> {
-    let Some(user) = user_id(tx, user).await? else {
-        return Ok(Vec::new());
-    };
-    let limit = limit.min(MOST_FACTS);
-    let keys: Vec<String> = names.iter().take(MOST_NAMES).map(Name::key).collect();
-    let unique: HashSet<&str> = keys.iter().map(String::as_str).collect();
-    let rows: Vec<_> = unique.into_iter().map(|key| [Value::Text(key)]).collect();
-    let id = |row: Row<'_>| Ok((row.get(1)?, row.get(0)?));
-    let found = tx
-        .batch(sql::ENTITIES_BY_KEY, values![user], &rows, id)
-        .await?;
-    let mut ids: HashMap<String, i64> = found.into_iter().collect();
-    let entities: Vec<i64> = keys.iter().filter_map(|key| ids.remove(key)).collect();
-    let mut edges: HashMap<i64, [Vec<i64>; 2]> = HashMap::new();
-    for (direction, statement) in [sql::EDGES_OUT, sql::EDGES_IN].into_iter().enumerate() {
-        tx.batch(
-            statement,
-            values![limit, false],
-            &rows_of(&entities),
-            |row| {
-                edges.entry(row.get(0)?).or_default()[direction].push(row.get(1)?);
-                Ok(())
-            },
-        )
-        .await?;
+    /// Returns facts of the entities with these names, a fair share of each. Ignores unknown names, and those after the
+    /// first 256.
+    pub fn neighbours(
+        &self,
+        user: &UserId,
+        names: Vec<Name>,
+        limit: usize,
+    ) -> Answer<'_, Vec<Fact>> {
+        let given = (user.clone(), names, limit);
+        self.engine.snapshot(given, |tx, (user, names, limit)| {
+            Box::pin(async move {
+                let Some(user) = user_id(tx, user).await? else {
+                    return Ok(Vec::new());
+                };
+                let limit = MOST_FACTS.min(*limit);
+                let keys: Vec<String> = names.iter().take(MOST_NAMES).map(Name::key).collect();
+                let unique: HashSet<&str> = keys.iter().map(String::as_str).collect();
+                let rows: Vec<_> = unique.iter().map(|key| [key.to_value()]).collect();
+                let id = |row: Row<'_>| Ok((row.get(1)?, row.get(0)?));
+                let found = tx
+                    .batch(sql::ENTITIES_BY_KEY, values![user], &rows, id)
+                    .await?;
+                let mut ids: HashMap<String, i64> = found.into_iter().collect();
+                let entities: Vec<i64> = keys.iter().filter_map(|key| ids.remove(key)).collect();
+                let mut edges: HashMap<i64, [Vec<i64>; 2]> = HashMap::new();
+                for (direction, statement) in
+                    [sql::EDGES_OUT, sql::EDGES_IN].into_iter().enumerate()
+                {
+                    tx.batch(
+                        statement,
+                        values![limit, false],
+                        &rows_of(&entities),
+                        |row| {
+                            edges.entry(row.get(0)?).or_default()[direction].push(row.get(1)?);
+                            Ok(())
+                        },
+                    )
+                    .await?;
+                }
+                let around = entities.iter().filter_map(|entity| edges.get(entity));
+                let around: Vec<_> = around.map(|both| in_turn(both, limit)).collect();
+                facts(tx, &in_turn(&around, limit)).await
+            })
+        })
     }
-    let around = entities.iter().filter_map(|entity| edges.get(entity));
-    let around: Vec<_> = around.map(|both| in_turn(both, limit)).collect();
-    facts(tx, &in_turn(&around, limit)).await
+
+    /// Returns names close to this one in the alphabet: `limit` from it on, itself first if it is known, then as many
+    /// before it.
+    pub fn names_near(
+        &self,
+        user: &UserId,
+        kind: NameKind,
+        name: Name,
+        limit: usize,
+    ) -> Answer<'_, Vec<Name>> {
+        let given = (user.clone(), kind, name, limit);
+        self.engine
+            .snapshot(given, |tx, &(ref user, kind, ref name, limit)| {
+                Box::pin(async move {
+                    let Some(user) = user_id(tx, user).await? else {
+                        return Ok(Vec::new());
+                    };
+                    let statements = match kind {
+                        NameKind::Entity => [sql::ENTITIES_FROM, sql::ENTITIES_BEFORE],
+                        NameKind::Predicate => [sql::PREDICATES_FROM, sql::PREDICATES_BEFORE],
+                    };
+                    let key = kind.key_of(name);
+                    let limit = limit.min(MOST_FACTS);
+                    let values = values![user, key, limit];
+                    let mut near = Vec::new();
+                    for statement in statements {
+                        let name = |row: Row<'_>| Ok(Name::stored(row.get(0)?));
+                        near.extend(tx.query(statement, values, name).await?);
+                    }
+                    Ok(near)
+                })
+            })
+    }
+
+    /// Counts the rows, so it takes longer the more there are.
+    pub fn graph_size(&self, user: &UserId) -> Answer<'_, GraphSize> {
+        self.engine.snapshot(user.clone(), |tx, user| {
+            Box::pin(async move {
+                let Some(user) = user_id(tx, user).await? else {
+                    return Ok(GraphSize::default());
+                };
+                let counts = |row: Row<'_>| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?));
+                let facts = tx
+                    .query_opt(sql::COUNT_FACTS, values![user], counts)
+                    .await?;
+                let (all, ended) = facts.unwrap_or_default();
+                let count = |row: Row<'_>| row.get(0);
+                let entities = tx
+                    .query_opt(sql::COUNT_ENTITIES, values![user], count)
+                    .await?;
+                Ok(GraphSize {
+                    facts: all - ended,
+                    ended,
+                    entities: entities.unwrap_or_default(),
+                })
+            })
+        })
+    }
 }
 
 /// The first of each list, the second of each and so on, without duplicates.
@@ -102,55 +170,8 @@ fn in_turn(lists: &[Vec<i64>], limit: usize) -> Vec<i64> {
     unique.take(limit).copied().collect()
 }
 
-/// Names in the order of the alphabet, from this one on and then those before it.
-pub(super) async fn near(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    (kind, name): (NameKind, &Name),
-    limit: usize,
-) -> Result<Vec<Name>, Failure> {
-    let Some(user) = user_id(tx, user).await? else {
-        return Ok(Vec::new());
-    };
-    let (key, statements) = match kind {
-        NameKind::Entity => (name.key(), [sql::ENTITIES_FROM, sql::ENTITIES_BEFORE]),
-        NameKind::Predicate => (
-            name.predicate_key(),
-            [sql::PREDICATES_FROM, sql::PREDICATES_BEFORE],
-        ),
-    };
-    let limit = limit.min(MOST_FACTS);
-    let values = values![user, key, limit];
-    let mut near = Vec::new();
-    for statement in statements {
-        let name = |row: Row<'_>| Ok(Name::stored(row.get(0)?));
-        near.extend(tx.query(statement, values, name).await?);
-    }
-    Ok(near)
-}
-
-pub(super) async fn size(tx: &mut Tx<'_>, user: &UserId) -> Result<GraphSize, Failure> {
-    let Some(user) = user_id(tx, user).await? else {
-        return Ok(GraphSize::default());
-    };
-    let counts = |row: Row<'_>| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?));
-    let facts = tx
-        .query_opt(sql::COUNT_FACTS, values![user], counts)
-        .await?;
-    let (all, ended) = facts.unwrap_or_default();
-    let count = |row: Row<'_>| row.get(0);
-    let entities = tx
-        .query_opt(sql::COUNT_ENTITIES, values![user], count)
-        .await?;
-    Ok(GraphSize {
-        facts: all - ended,
-        ended,
-        entities: entities.unwrap_or_default(),
-    })
-}
-
 /// The facts with these ids, in this order.
-pub(super) async fn facts(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Fact>, Failure> {
+pub(super) async fn facts(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Fact>> {
     by_ids(tx, sql::FACTS, ids, |row| {
         Ok(Fact {
             subject: entity_in(row, 1)?,
@@ -167,12 +188,12 @@ pub(super) async fn facts(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Fact>, Fai
     .await
 }
 
-pub(super) async fn fact(tx: &mut Tx<'_>, id: i64) -> Result<Fact, Failure> {
+pub(super) async fn fact(tx: &mut Tx<'_>, id: i64) -> Result<Fact> {
     Ok(facts(tx, &[id]).await?.remove(0))
 }
 
 /// The entities with these ids, in this order.
-pub(super) async fn entities(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Entity>, Failure> {
+pub(super) async fn entities(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Entity>> {
     by_ids(tx, sql::ENTITIES, ids, |row| entity_in(row, 1)).await
 }
 
@@ -181,8 +202,8 @@ async fn by_ids<T: Send>(
     tx: &mut Tx<'_>,
     statement: Sql,
     ids: &[i64],
-    read: fn(Row<'_>) -> Result<T, Failure>,
-) -> Result<Vec<T>, Failure> {
+    read: fn(Row<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
     let row = |row: Row<'_>| Ok((row.get(0)?, read(row)?));
     let found = tx.batch(statement, &[], &rows_of(ids), row).await?;
     let mut found: HashMap<i64, T> = found.into_iter().collect();
@@ -198,7 +219,7 @@ pub(super) fn rows_of<'a>(ids: impl IntoIterator<Item = &'a i64>) -> Vec<[Value<
     ids.into_iter().map(|id| [id.to_value()]).collect()
 }
 
-fn entity_in(row: Row<'_>, column: usize) -> Result<Entity, Failure> {
+fn entity_in(row: Row<'_>, column: usize) -> Result<Entity> {
     Ok(Entity {
         name: Name::stored(row.get(column)?),
         kind: row.get::<Option<Text>>(column + 1)?.map(Name::stored),
@@ -206,27 +227,19 @@ fn entity_in(row: Row<'_>, column: usize) -> Result<Entity, Failure> {
 }
 
 /// A user's id; `None` if they have no facts.
-pub(super) async fn user_id(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>, Failure> {
-    tx.query_opt(sql::USER, values![user], |row| row.get(0))
-        .await
+pub(super) async fn user_id(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>> {
+    tx.value(sql::USER, values![user]).await
 }
 
-pub(super) async fn entity_id(
+pub(super) async fn name_id(
     tx: &mut Tx<'_>,
     user: i64,
+    kind: NameKind,
     name: &Name,
-) -> Result<Option<i64>, Failure> {
-    let key = name.key();
-    tx.query_opt(sql::ENTITY, values![user, key], |row| row.get(0))
-        .await
-}
-
-pub(super) async fn predicate_id(
-    tx: &mut Tx<'_>,
-    user: i64,
-    name: &Name,
-) -> Result<Option<i64>, Failure> {
-    let key = name.predicate_key();
-    tx.query_opt(sql::PREDICATE, values![user, key], |row| row.get(0))
-        .await
+) -> Result<Option<i64>> {
+    let statement = match kind {
+        NameKind::Entity => sql::ENTITY,
+        NameKind::Predicate => sql::PREDICATE,
+    };
+    tx.value(statement, values![user, kind.key_of(name)]).await
 }

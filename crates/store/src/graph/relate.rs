@@ -1,83 +1,109 @@
 //! Stores facts, and ends one.
 
-use super::query::{entity_id, fact, predicate_id};
+use super::query::{fact, name_id};
 use super::statements as sql;
-use super::{EndOutcome, Entity, Name, NewFact, RelateOutcome, Triple};
-use crate::engine::{Failure, Row, Sql, Tx, Value, bulk_row, values};
-use lango_core::{Timestamp, Trust, UserId};
+use super::{EndOutcome, Entity, Name, NameKind, NewFact, RelateOutcome, Triple};
+use crate::Answer;
+use crate::engine::{Failure, Result, Row, ToValue as _, Tx, Value, bulk_row, values};
+use crate::store::Store;
+use lango_core::{StoreError, Timestamp, Trust, UserId};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Attempts to create the row of a user whose graph another replica deletes at the same time.
 const MAX_ATTEMPTS: usize = 8;
 
+/// Facts stored in one transaction.
+const BATCH: usize = 256;
+
 /// The ids of a fact's subject, predicate and object.
 type TripleIds = [i64; 3];
 
-/// Stores a fact, or the better source for one that holds.
-pub(super) async fn relate(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    new: &NewFact,
-) -> Result<RelateOutcome, Failure> {
-    let changes = store(tx, user, std::slice::from_ref(new)).await?;
-    let [(id, change)] = changes[..] else {
-        return Err(Failure::other("a fact was not stored"));
-    };
-    let fact = fact(tx, id).await?;
-    Ok(match change {
-        Change::New => RelateOutcome::New(fact),
-        Change::Confirmed => RelateOutcome::Confirmed(fact),
-        Change::None => RelateOutcome::Known(fact),
-    })
-}
-
-/// Stores facts and returns how many of them were new.
-pub(super) async fn relate_all(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    facts: &[NewFact],
-) -> Result<u64, Failure> {
-    let changes = store(tx, user, facts).await?;
-    let new = changes.iter().filter(|(_, change)| *change == Change::New);
-    Ok(new.count() as u64)
-}
-
-/// Ends a fact that holds.
-pub(super) async fn end(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    triple: &Triple,
-    by: Trust,
-    at: Timestamp,
-) -> Result<EndOutcome, Failure> {
-    let Some(user) = lock_user(tx, user).await? else {
-        return Ok(EndOutcome::NotFound);
-    };
-    let subject = entity_id(tx, user, &triple.subject).await?;
-    let predicate = predicate_id(tx, user, &triple.predicate).await?;
-    let object = entity_id(tx, user, &triple.object).await?;
-    let (Some(subject), Some(predicate), Some(object)) = (subject, predicate, object) else {
-        return Ok(EndOutcome::NotFound);
-    };
-    let current = current(tx, &[[subject, predicate, object]]).await?;
-    let Some(&Current { id, assertion, .. }) = current.values().next() else {
-        return Ok(EndOutcome::NotFound);
-    };
-    if assertion.is_trusted && by == Trust::Untrusted {
-        return Ok(EndOutcome::Protected(fact(tx, id).await?));
+impl Store {
+    /// Stores a fact. See [`RelateOutcome`] for one that holds already.
+    pub fn relate(&self, user: &UserId, new: NewFact) -> Answer<'_, RelateOutcome> {
+        let given = (user.clone(), new);
+        self.engine.write(given, |tx, (user, new)| {
+            Box::pin(async move {
+                let changes = store(tx, user, std::slice::from_ref(new)).await?;
+                let [(id, change)] = changes[..] else {
+                    return Err(Failure::other("a fact was not stored"));
+                };
+                let fact = fact(tx, id).await?;
+                Ok(match change {
+                    Change::New => RelateOutcome::New(fact),
+                    Change::Confirmed => RelateOutcome::Confirmed(fact),
+                    Change::None => RelateOutcome::Known(fact),
+                })
+            })
+        })
     }
-    tx.execute(sql::END, values![id, at]).await?;
-    Ok(EndOutcome::Ended(fact(tx, id).await?))
+
+    /// Stores many facts in batches and returns how many of them were new. If it fails or is dropped, the batches before
+    /// are stored; storing all of them again does no harm.
+    pub async fn relate_all(&self, user: &UserId, facts: Vec<NewFact>) -> Result<u64, StoreError> {
+        let mut new = 0;
+        let mut facts = facts.into_iter();
+        while facts.len() > 0 {
+            let batch: Vec<NewFact> = facts.by_ref().take(BATCH).collect();
+            let given = (user.clone(), batch);
+            let batch = self.engine.write(given, |tx, (user, facts)| {
+                Box::pin(async move {
+                    let changes = store(tx, user, facts).await?;
+                    let new = changes.iter().filter(|(_, change)| *change == Change::New);
+                    Ok(new.count() as u64)
+                })
+            });
+            new += batch.await?;
+        }
+        Ok(new)
+    }
+
+    /// Ends a fact: it stays, and is known to have held until `at`. Only a trusted caller ends what a trusted source
+    /// asserts.
+    pub fn end_fact(
+        &self,
+        user: &UserId,
+        triple: Triple,
+        by: Trust,
+        at: Timestamp,
+    ) -> Answer<'_, EndOutcome> {
+        let given = (user.clone(), triple, by, at);
+        self.engine
+            .write(given, |tx, &(ref user, ref triple, by, at)| {
+                Box::pin(async move {
+                    let Some(user) = lock_user(tx, user).await? else {
+                        return Ok(EndOutcome::NotFound);
+                    };
+                    let subject = name_id(tx, user, NameKind::Entity, &triple.subject).await?;
+                    let predicate =
+                        name_id(tx, user, NameKind::Predicate, &triple.predicate).await?;
+                    let object = name_id(tx, user, NameKind::Entity, &triple.object).await?;
+                    let (Some(subject), Some(predicate), Some(object)) =
+                        (subject, predicate, object)
+                    else {
+                        return Ok(EndOutcome::NotFound);
+                    };
+                    let current = current(tx, &[[subject, predicate, object]]).await?;
+                    let Some(&Current { id, assertion, .. }) = current.values().next() else {
+                        return Ok(EndOutcome::NotFound);
+                    };
+                    if assertion.is_trusted && by == Trust::Untrusted {
+                        return Ok(EndOutcome::Protected(fact(tx, id).await?));
+                    }
+                    tx.execute(sql::END, values![id, at]).await?;
+                    Ok(EndOutcome::Ended(fact(tx, id).await?))
+                })
+            })
+    }
 }
 
 /// Locks a user's row until the end of the transaction and returns its id; `None` if they have no facts.
-pub(super) async fn lock_user(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>, Failure> {
-    tx.query_opt(sql::LOCK_USER, values![user], |row| row.get(0))
-        .await
+pub(super) async fn lock_user(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>> {
+    tx.value(sql::LOCK_USER, values![user]).await
 }
 
-async fn lock_or_insert_user(tx: &mut Tx<'_>, user: &UserId) -> Result<i64, Failure> {
+async fn lock_or_insert_user(tx: &mut Tx<'_>, user: &UserId) -> Result<i64> {
     for _ in 0..MAX_ATTEMPTS {
         if let Some(id) = lock_user(tx, user).await? {
             return Ok(id);
@@ -135,11 +161,7 @@ impl Current {
 }
 
 /// Stores facts one after the other; returns the id of each and what changed.
-async fn store(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    facts: &[NewFact],
-) -> Result<Vec<(i64, Change)>, Failure> {
+async fn store(tx: &mut Tx<'_>, user: &UserId, facts: &[NewFact]) -> Result<Vec<(i64, Change)>> {
     let user = lock_or_insert_user(tx, user).await?;
     let triples = triples(tx, user, facts).await?;
     let sources = sources(tx, user, facts).await?;
@@ -198,10 +220,7 @@ async fn store(
     Ok(changes.collect())
 }
 
-async fn current(
-    tx: &mut Tx<'_>,
-    triples: &[TripleIds],
-) -> Result<HashMap<TripleIds, Current>, Failure> {
+async fn current(tx: &mut Tx<'_>, triples: &[TripleIds]) -> Result<HashMap<TripleIds, Current>> {
     let triples = triples.iter().map(|triple| triple.map(Value::Int));
     let triples: Vec<_> = triples.collect();
     let fact = |row: Row<'_>| {
@@ -216,16 +235,12 @@ async fn current(
     Ok(found.into_iter().collect())
 }
 
-fn triple_in(row: Row<'_>) -> Result<TripleIds, Failure> {
+fn triple_in(row: Row<'_>) -> Result<TripleIds> {
     Ok([row.get(1)?, row.get(2)?, row.get(3)?])
 }
 
 /// The ids of each fact's names; inserts names that are not known yet.
-async fn triples<'f>(
-    tx: &mut Tx<'_>,
-    user: i64,
-    facts: &'f [NewFact],
-) -> Result<Vec<TripleIds>, Failure> {
+async fn triples<'f>(tx: &mut Tx<'_>, user: i64, facts: &'f [NewFact]) -> Result<Vec<TripleIds>> {
     let (mut entities, mut predicates) = (NewNames::new(), NewNames::new());
     let keys = facts.iter().map(|fact| {
         let mut entity = |entity: &'f Entity| {
@@ -242,8 +257,8 @@ async fn triples<'f>(
         (subject, predicate, object)
     });
     let keys: Vec<_> = keys.collect();
-    let entities = ids(tx, user, &ENTITIES, &entities).await?;
-    let predicates = ids(tx, user, &PREDICATES, &predicates).await?;
+    let entities = ids(tx, user, NameKind::Entity, &entities).await?;
+    let predicates = ids(tx, user, NameKind::Predicate, &predicates).await?;
     let triples = keys.iter().map(|(subject, predicate, object)| {
         [entities[subject], predicates[predicate], entities[object]]
     });
@@ -253,33 +268,19 @@ async fn triples<'f>(
 /// Names in some facts by key: as each was first written, and the last type that was given.
 type NewNames<'a> = BTreeMap<String, (&'a str, Option<&'a str>)>;
 
-/// Where names are stored.
-struct NameTable {
-    by_key: Sql,
-    insert: Sql,
-    has_kinds: bool,
-}
-
-const ENTITIES: NameTable = NameTable {
-    by_key: sql::ENTITIES_BY_KEY,
-    insert: sql::INSERT_ENTITIES,
-    has_kinds: true,
-};
-
-const PREDICATES: NameTable = NameTable {
-    by_key: sql::PREDICATES_BY_KEY,
-    insert: sql::INSERT_PREDICATES,
-    has_kinds: false,
-};
-
 /// The id of each name by its key; inserts new names, and stores types that differ from the known ones.
 async fn ids(
     tx: &mut Tx<'_>,
     user: i64,
-    table: &NameTable,
+    kind: NameKind,
     names: &NewNames<'_>,
-) -> Result<HashMap<String, i64>, Failure> {
-    let keys: Vec<_> = names.keys().map(|key| [Value::Text(key)]).collect();
+) -> Result<HashMap<String, i64>> {
+    let (by_key, insert, columns) = match kind {
+        NameKind::Entity => (sql::ENTITIES_BY_KEY, sql::INSERT_ENTITIES, 3),
+        // They have no types.
+        NameKind::Predicate => (sql::PREDICATES_BY_KEY, sql::INSERT_PREDICATES, 2),
+    };
+    let keys: Vec<_> = names.keys().map(|key| [key.to_value()]).collect();
     let mut changed = Vec::new();
     let known = |row: Row<'_>| {
         let (id, key): (i64, String) = (row.get(0)?, row.get(1)?);
@@ -287,34 +288,31 @@ async fn ids(
         if let Some((_, Some(kind))) = names.get(&key)
             && known.as_deref() != Some(kind)
         {
-            changed.push([Value::Int(id), Value::Text(kind)]);
+            changed.push([Value::Int(id), kind.to_value()]);
         }
         Ok((key, id))
     };
-    let known = tx.batch(table.by_key, values![user], &keys, known).await?;
+    let known = tx.batch(by_key, values![user], &keys, known).await?;
     tx.batch(sql::SET_KINDS, &[], &changed, |_| Ok(())).await?;
     let mut ids: HashMap<String, i64> = known.into_iter().collect();
     let new = names.iter().filter(|(key, _)| !ids.contains_key(*key));
     let new = new.map(|(key, (name, kind))| {
         let mut row = bulk_row![key, name, kind];
-        row.truncate(if table.has_kinds { 3 } else { 2 });
+        row.truncate(columns);
         row
     });
     let new: Vec<_> = new.collect();
     let inserted = |row: Row<'_>| Ok((row.get(1)?, row.get(0)?));
-    ids.extend(
-        tx.batch(table.insert, values![user], &new, inserted)
-            .await?,
-    );
+    ids.extend(tx.batch(insert, values![user], &new, inserted).await?);
     Ok(ids)
 }
 
 /// The id of each fact's source; inserts those that are not known yet.
-async fn sources(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<Vec<i64>, Failure> {
+async fn sources(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<Vec<i64>> {
     let source = |fact: &NewFact| (fact.source.name.to_string(), is_trusted(fact));
     let wanted: BTreeSet<(String, bool)> = facts.iter().map(source).collect();
     let names: BTreeSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
-    let names: Vec<_> = names.into_iter().map(|name| [Value::Text(name)]).collect();
+    let names: Vec<_> = names.iter().map(|name| [name.to_value()]).collect();
     let stored = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
     let known = tx
         .batch(sql::SOURCES_BY_NAME, values![user], &names, stored)

@@ -3,11 +3,13 @@
 //! The first edges of many entities are fetched at once where a statement costs a round trip. The remaining edges of an entity
 //! are fetched only if most of the first ones do not match. Whole facts are read at the end.
 
-use super::query::{entities, entity_id, facts, predicate_id, rows_of, user_id};
+use super::query::{entities, facts, name_id, rows_of, user_id};
 use super::statements as sql;
 use super::walker::{Edge, Walker};
-use super::{Direction, Step, Traversal, Walk};
-use crate::engine::{Failure, Sql, ToValue as _, Tx, bulk_row};
+use super::{Direction, NameKind, Step, Traversal, Walk};
+use crate::Answer;
+use crate::engine::{Result, Sql, ToValue as _, Tx, bulk_row};
+use crate::store::Store;
 use lango_core::UserId;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -18,65 +20,68 @@ const FETCHED_TOGETHER: usize = 32;
 /// Edges of an entity that are fetched beyond its quota, because some lead back.
 const SPARE: usize = 32;
 
-/// Walks from the start; returns `None` if there is no such entity.
-pub(super) async fn traverse(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    walk: &Walk,
-) -> Result<Option<Traversal>, Failure> {
-    let Some(user) = user_id(tx, user).await? else {
-        return Ok(None);
-    };
-    let Some(start) = entity_id(tx, user, &walk.start).await? else {
-        return Ok(None);
-    };
-    let predicates = predicates(tx, user, walk).await?;
-    let (out, in_) = match predicates {
-        None => (sql::EDGES_OUT, sql::EDGES_IN),
-        Some(_) => (sql::EDGES_OUT_WITH, sql::EDGES_IN_WITH),
-    };
-    let statements = match walk.direction {
-        Direction::Out => vec![out],
-        Direction::In => vec![in_],
-        Direction::Both => vec![out, in_],
-    };
-    let mut edges = Edges {
-        tx,
-        has_kinds: !walk.kinds.is_empty(),
-        predicates,
-        ahead: vec![HashMap::new(); statements.len()],
-        statements,
-    };
-    let mut walker = Walker::new(start, walk);
-    'walk: while let Some(entity) = walker.next() {
-        for direction in 0..edges.statements.len() {
-            if edges
-                .follow(&mut walker, entity, direction)
-                .await?
-                .is_break()
-            {
-                break 'walk;
-            }
-        }
+impl Store {
+    /// Returns the facts around an entity, the nearest first; nothing if there is no such entity. Each fact is returned
+    /// once and each entity followed once, whatever cycles there are.
+    pub fn traverse(&self, user: &UserId, walk: Walk) -> Answer<'_, Option<Traversal>> {
+        let given = (user.clone(), walk);
+        self.engine.snapshot(given, |tx, (user, walk)| {
+            Box::pin(async move {
+                let Some(user) = user_id(tx, user).await? else {
+                    return Ok(None);
+                };
+                let Some(start) = name_id(tx, user, NameKind::Entity, &walk.start).await? else {
+                    return Ok(None);
+                };
+                let predicates = predicates(tx, user, walk).await?;
+                let (out, in_) = match predicates {
+                    None => (sql::EDGES_OUT, sql::EDGES_IN),
+                    Some(_) => (sql::EDGES_OUT_WITH, sql::EDGES_IN_WITH),
+                };
+                let statements = match walk.direction {
+                    Direction::Out => vec![out],
+                    Direction::In => vec![in_],
+                    Direction::Both => vec![out, in_],
+                };
+                let mut edges = Edges {
+                    tx,
+                    has_kinds: !walk.kinds.is_empty(),
+                    predicates,
+                    ahead: vec![HashMap::new(); statements.len()],
+                    statements,
+                };
+                let mut walker = Walker::new(start, walk);
+                'walk: while let Some(entity) = walker.next() {
+                    for direction in 0..edges.statements.len() {
+                        if edges
+                            .follow(&mut walker, entity, direction)
+                            .await?
+                            .is_break()
+                        {
+                            break 'walk;
+                        }
+                    }
+                }
+                read(edges.tx, walker).await.map(Some)
+            })
+        })
     }
-    read(edges.tx, walker).await.map(Some)
 }
 
 /// The predicates to follow, sorted; `None` for all of them.
-async fn predicates(tx: &mut Tx<'_>, user: i64, walk: &Walk) -> Result<Option<Vec<i64>>, Failure> {
+async fn predicates(tx: &mut Tx<'_>, user: i64, walk: &Walk) -> Result<Option<Vec<i64>>> {
     if walk.predicates.is_empty() {
         return Ok(None);
     }
     let mut ids = Vec::new();
     for name in &walk.predicates {
-        ids.extend(predicate_id(tx, user, name).await?);
+        ids.extend(name_id(tx, user, NameKind::Predicate, name).await?);
     }
     ids.sort_unstable();
     ids.dedup();
     Ok(Some(ids))
 }
 
-/// Fetches the edges that a walk needs.
 struct Edges<'a, 'c> {
     tx: &'a mut Tx<'c>,
     /// Whether the walk needs the types of far entities.
@@ -103,7 +108,7 @@ impl Edges<'_, '_> {
         walker: &mut Walker,
         (entity, depth): (i64, usize),
         direction: usize,
-    ) -> Result<ControlFlow<()>, Failure> {
+    ) -> Result<ControlFlow<()>> {
         let mut quota = walker.quota(entity);
         if !self.ahead[direction].contains_key(&entity) {
             let most = if self.tx.is_remote() {
@@ -135,7 +140,7 @@ impl Edges<'_, '_> {
         near: &[i64],
         direction: usize,
         limit: usize,
-    ) -> Result<HashMap<i64, Fetched>, Failure> {
+    ) -> Result<HashMap<i64, Fetched>> {
         let mut shared = bulk_row![limit, self.has_kinds];
         shared.extend(self.predicates.iter().map(|ids| ids.to_value()));
         let unknown = near.iter().map(|entity| (*entity, Fetched::default()));
@@ -158,8 +163,7 @@ impl Edges<'_, '_> {
     }
 }
 
-/// Reads the facts of a walk.
-async fn read(tx: &mut Tx<'_>, walked: Walker) -> Result<Traversal, Failure> {
+async fn read(tx: &mut Tx<'_>, walked: Walker) -> Result<Traversal> {
     let ids: Vec<i64> = walked.found.iter().map(|(_, id)| *id).collect();
     let facts = facts(tx, &ids).await?;
     let depths = walked.found.iter().map(|(depth, _)| *depth);

@@ -1,6 +1,6 @@
 //! A walk along facts: where it starts, how far it goes, and its result.
 
-use super::{Entity, Fact, MOST_FACTS, Name};
+use super::{Entity, Fact, Name};
 
 /// A walk from one entity to those around it, the nearest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub enum Direction {
 pub struct WalkLimits {
     /// How many facts lie between the start and the farthest entity; up to [`Self::MOST_DEPTH`].
     pub depth: usize,
-    /// How many facts are found; up to [`MOST_FACTS`].
+    /// How many facts are found; up to [`MOST_FACTS`](super::MOST_FACTS).
     pub facts: usize,
     /// How many of them are taken each way from one entity that is not the start, so that a hub on the way does not
     /// crowd out everything else.
@@ -48,16 +48,6 @@ impl WalkLimits {
             facts_per_entity: facts.div_ceil(4),
         }
     }
-
-    /// The same within the hard limits.
-    #[must_use]
-    pub(super) fn within_bounds(self) -> Self {
-        Self {
-            depth: self.depth.min(Self::MOST_DEPTH),
-            facts: self.facts.min(MOST_FACTS),
-            facts_per_entity: self.facts_per_entity,
-        }
-    }
 }
 
 impl Default for WalkLimits {
@@ -66,7 +56,6 @@ impl Default for WalkLimits {
     }
 }
 
-/// The result of a walk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traversal {
     pub start: Entity,

@@ -3,7 +3,7 @@
 //! It asks for the edges of one entity after the other and decides which are taken, so that its work is bounded by its
 //! limits, not by the size of the graph.
 
-use super::{Name, Truncation, Walk, WalkLimits};
+use super::{MOST_FACTS, Name, Truncation, Walk, WalkLimits};
 use lango_core::Text;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::ControlFlow;
@@ -14,7 +14,6 @@ const MOST_LOOKED_AT_PER_ENTITY: usize = 2_000;
 /// Edges that one walk looks at.
 const MOST_LOOKED_AT: usize = 20_000;
 
-/// A walk in progress.
 pub(super) struct Walker {
     kinds: HashSet<String>,
     limits: WalkLimits,
@@ -50,7 +49,11 @@ impl Walker {
     pub(super) fn new(start: i64, walk: &Walk) -> Self {
         Self {
             kinds: walk.kinds.iter().map(Name::key).collect(),
-            limits: walk.limits.within_bounds(),
+            limits: WalkLimits {
+                depth: walk.limits.depth.min(WalkLimits::MOST_DEPTH),
+                facts: walk.limits.facts.min(MOST_FACTS),
+                ..walk.limits
+            },
             start,
             found: Vec::new(),
             seen: HashSet::new(),

@@ -97,7 +97,6 @@ impl Scorer {
         best.into_iter().map(|(chunk, _)| chunk).collect()
     }
 
-    /// Ranks the selected chunks.
     pub(crate) fn rank(&self, selected: &[ChunkLength], limit: usize) -> Ranking {
         let mut documents: HashMap<i64, Candidate> = HashMap::new();
         let mut scores = Vec::with_capacity(selected.len());

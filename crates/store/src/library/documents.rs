@@ -7,57 +7,58 @@ use super::fold::fold;
 use super::statements as sql;
 use super::vectors::{self, COLLECTION_SHIFT};
 use super::{
-    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, NewDocument, Removal,
-    SearchHit,
+    CollectionId, CollectionRow, DocumentPart, DocumentRow, NewDocument, Removal, SearchHit,
 };
-use crate::engine::{Failure, Row, Sql, Tx, bulk_row, sql, values};
-use lango_core::{EmbeddingMaker, SessionId, Source, Text, Trust, UserId};
+use crate::Answer;
+use crate::engine::{Failure, Result, Row, Sql, Tx, bulk_row, sql, values};
+use crate::store::Store;
+use crate::stored::source;
+use lango_core::{EmbeddingMaker, SessionId, Text, Trust, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The number of chunks that one transaction deletes, and that SQLite overwrites, which takes about 10 ms each among 100,000.
 const DELETED_AT_ONCE: usize = 200;
 const WIPED_AT_ONCE: usize = 4;
 
-pub(super) async fn ensure_collection(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    name: &str,
-    session: &Option<SessionId>,
-) -> Result<CollectionId, Failure> {
-    let session = session.as_ref().map_or("", SessionId::as_str);
-    let key = values![user, name, session];
-    if let Some(id) = tx.query_opt(sql::COLLECTION, key, |row| row.get(0)).await? {
-        return Ok(CollectionId(id));
+impl Store {
+    /// Returns a user's collection of that name; creates it if there is none.
+    pub fn collection(
+        &self,
+        user: &UserId,
+        name: &str,
+        session: Option<&SessionId>,
+    ) -> Answer<'_, CollectionId> {
+        let given = (user.clone(), name.to_owned(), session.cloned());
+        self.engine.write(given, |tx, (user, name, session)| {
+            Box::pin(async move {
+                let session = session.as_ref().map_or("", SessionId::as_str);
+                let key = values![user, name, session];
+                if let Some(id) = tx.value(sql::COLLECTION, key).await? {
+                    return Ok(CollectionId(id));
+                }
+                tx.execute(sql::INSERT_COLLECTION, key).await?;
+                let created = tx.value(sql::COLLECTION, key).await?;
+                created
+                    .map(CollectionId)
+                    .ok_or_else(|| Failure::other("a new collection is gone"))
+            })
+        })
     }
-    tx.execute(sql::INSERT_COLLECTION, key).await?;
-    let created = tx.query_opt(sql::COLLECTION, key, |row| row.get(0)).await?;
-    created
-        .map(CollectionId)
-        .ok_or_else(|| Failure::other("a new collection is gone"))
 }
 
-/// Lists the collections of a user; with a session, those that are visible in it.
-pub(super) async fn collections(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    session: Option<&str>,
-) -> Result<Vec<CollectionRow>, Failure> {
-    let collection = |row: Row<'_>| {
-        Ok(CollectionRow {
-            id: CollectionId(row.get(0)?),
-            name: row.get(1)?,
-            session: session_in(row, 2)?,
-            chunks: row.get(3)?,
-            words: row.get(4)?,
-            vectors: row.get(5)?,
-        })
-    };
-    tx.query(sql::COLLECTIONS, values![user, session], collection)
-        .await
+pub(super) fn collection(row: Row<'_>) -> Result<CollectionRow> {
+    Ok(CollectionRow {
+        id: CollectionId(row.get(0)?),
+        name: row.get(1)?,
+        session: session_in(row, 2)?,
+        chunks: row.get(3)?,
+        words: row.get(4)?,
+        vectors: row.get(5)?,
+    })
 }
 
 /// Locks collections against other writers until the end of the transaction.
-pub(super) async fn lock(tx: &mut Tx<'_>, collections: BTreeSet<i64>) -> Result<(), Failure> {
+pub(super) async fn lock(tx: &mut Tx<'_>, collections: BTreeSet<i64>) -> Result<()> {
     let collections: Vec<i64> = collections.into_iter().collect();
     tx.query(sql::LOCK_COLLECTIONS, values![collections], |_| Ok(()))
         .await?;
@@ -69,7 +70,7 @@ pub(super) async fn other_maker(
     tx: &mut Tx<'_>,
     parts: &[DocumentPart],
     maker: Option<&EmbeddingMaker>,
-) -> Result<Option<EmbeddingMaker>, Failure> {
+) -> Result<Option<EmbeddingMaker>> {
     let mut chunks = parts.iter().flat_map(|part| &part.chunks);
     if chunks.all(|chunk| chunk.vector.is_none()) {
         return Ok(None);
@@ -79,10 +80,7 @@ pub(super) async fn other_maker(
 }
 
 /// Writes parts, whose vectors are of the right model, into locked collections. Returns the keys of their documents.
-pub(super) async fn write_locked(
-    tx: &mut Tx<'_>,
-    parts: &[DocumentPart],
-) -> Result<Vec<i64>, Failure> {
+pub(super) async fn write_locked(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i64>> {
     insert_documents(tx, parts).await?;
     let documents = document_keys(tx, parts).await?;
     let mut next_keys = reserve_keys(tx, parts).await?;
@@ -118,7 +116,7 @@ pub(super) async fn write_locked(
 }
 
 /// Creates the documents of first parts. Their names must be free.
-async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<(), Failure> {
+async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<()> {
     let new = parts.iter().filter(|part| part.before == 0);
     let new: Vec<_> = new.map(|part| &*part.document).collect();
     let names: BTreeSet<_> = new.iter().map(|new| name_of(new)).collect();
@@ -149,8 +147,7 @@ fn name_of(document: &NewDocument) -> (i64, Text) {
     (document.collection.0, document.source.name.clone())
 }
 
-/// Looks up the document of each part.
-async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i64>, Failure> {
+async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i64>> {
     let names: Vec<_> = parts.iter().map(|part| name_of(&part.document)).collect();
     let rows: Vec<_> = names.iter().map(|(of, name)| bulk_row![of, name]).collect();
     let key = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
@@ -162,10 +159,7 @@ async fn document_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<Vec<i6
 }
 
 /// Reserves keys for the chunks of all parts; returns the first of each collection.
-async fn reserve_keys(
-    tx: &mut Tx<'_>,
-    parts: &[DocumentPart],
-) -> Result<BTreeMap<i64, i64>, Failure> {
+async fn reserve_keys(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<BTreeMap<i64, i64>> {
     let mut counts: BTreeMap<i64, (usize, u64)> = BTreeMap::new();
     for part in parts {
         let count = counts.entry(part.document.collection.0).or_default();
@@ -175,7 +169,7 @@ async fn reserve_keys(
     let mut first_keys = BTreeMap::new();
     for (collection, (chunks, words)) in counts {
         let values = values![collection, chunks, words];
-        let first = tx.query_opt(sql::RESERVE_CHUNK_KEYS, values, |row| row.get::<i64>(0));
+        let first = tx.value::<i64>(sql::RESERVE_CHUNK_KEYS, values);
         let gone = || Failure::other("a collection is gone");
         let first = first.await?.ok_or_else(gone)?;
         first_keys.insert(collection, (collection << COLLECTION_SHIFT) + first);
@@ -188,7 +182,7 @@ pub(crate) async fn index_words(
     tx: &mut Tx<'_>,
     keys: &[i64],
     texts: impl Iterator<Item = String> + Send,
-) -> Result<(), Failure> {
+) -> Result<()> {
     if tx.as_sqlite().is_none() {
         let folded: Vec<String> = texts.map(|text| fold(&text)).collect();
         tx.execute(INDEX_WORDS, values![keys, folded]).await?;
@@ -205,11 +199,7 @@ pub(super) struct Removed {
 }
 
 /// Removes a portion of a user's document, of any session, and has SQLite overwrite it. Does nothing if it is not the user's.
-pub(crate) async fn remove_document(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    document: i64,
-) -> Result<(), Failure> {
+pub(crate) async fn remove_document(tx: &mut Tx<'_>, user: &UserId, document: i64) -> Result<()> {
     let removed = remove_portion(tx, user, document, Removal::Wiped).await;
     removed.map(|_| ())
 }
@@ -220,7 +210,7 @@ pub(super) async fn remove_portion(
     user: &UserId,
     document: i64,
     removal: Removal,
-) -> Result<Option<Removed>, Failure> {
+) -> Result<Option<Removed>> {
     if removal == Removal::Plain || tx.as_sqlite().is_none() {
         return remove_chunks(tx, user, document, DELETED_AT_ONCE).await;
     }
@@ -238,9 +228,9 @@ pub(super) async fn remove_chunks(
     user: &UserId,
     document: i64,
     limit: usize,
-) -> Result<Option<Removed>, Failure> {
+) -> Result<Option<Removed>> {
     let values = values![document, user];
-    let collection = tx.query_opt(sql::COLLECTION_OF_DOCUMENT, values, |row| row.get::<i64>(0));
+    let collection = tx.value::<i64>(sql::COLLECTION_OF_DOCUMENT, values);
     let Some(collection) = collection.await? else {
         return Ok(None);
     };
@@ -270,84 +260,39 @@ pub(super) async fn remove_chunks(
     }))
 }
 
-pub(super) async fn list(
-    tx: &mut Tx<'_>,
-    user: &UserId,
-    filter: &DocumentFilter,
-) -> Result<Vec<DocumentRow>, Failure> {
-    use DocumentFilter::{Id, Named, Range};
-    let (statement, values) = match filter {
-        Range {
-            collection,
-            from,
-            before,
-            most,
-        } => {
-            let values = bulk_row![user, collection.0, from, before, most];
-            (sql::DOCUMENTS_IN_RANGE, values)
-        }
-        Named(name) => (sql::DOCUMENTS_NAMED, bulk_row![user, name]),
-        Id(id) => (sql::DOCUMENT_BY_ID, bulk_row![user, id]),
-    };
-    let document = |row: Row<'_>| {
-        Ok(DocumentRow {
-            id: row.get(0)?,
-            collection: row.get(1)?,
-            session: session_in(row, 2)?,
-            source: source_in(row, 3)?,
-            title: row.get(5)?,
-            hash: row.get(6)?,
-            size: row.get(7)?,
-            added: row.get(8)?,
-            is_complete: row.get(9)?,
-            chunks: row.get(10)?,
-        })
-    };
-    tx.query(statement, &values, document).await
+pub(super) fn document(row: Row<'_>) -> Result<DocumentRow> {
+    Ok(DocumentRow {
+        id: row.get(0)?,
+        collection: row.get(1)?,
+        session: session_in(row, 2)?,
+        source: source(row, 3)?,
+        title: row.get(5)?,
+        hash: row.get(6)?,
+        size: row.get(7)?,
+        added: row.get(8)?,
+        is_complete: row.get(9)?,
+        chunks: row.get(10)?,
+    })
 }
 
-pub(super) async fn chunks(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<SearchHit>, Failure> {
-    let hit = |row: Row<'_>| {
-        let hit = SearchHit {
-            id: row.get(0)?,
-            document: row.get(1)?,
-            collection: row.get(2)?,
-            source: source_in(row, 3)?,
-            title: row.get(5)?,
-            heading: row.get(6)?,
-            text: row.get(7)?,
-            ordinal: row.get(8)?,
-            position: row.get(9)?,
-        };
-        Ok((hit.id, hit))
-    };
-    let hits = tx.query(sql::CHUNKS, values![ids], hit).await?;
-    Ok(in_order(ids, hits).into_iter().flatten().collect())
-}
-
-/// Puts rows into the order of keys.
-pub(super) fn in_order<T: Clone>(keys: &[i64], rows: Vec<(i64, T)>) -> Vec<Option<T>> {
-    let rows: HashMap<i64, T> = rows.into_iter().collect();
-    keys.iter().map(|key| rows.get(key).cloned()).collect()
+pub(super) fn hit(row: Row<'_>) -> Result<SearchHit> {
+    Ok(SearchHit {
+        id: row.get(0)?,
+        document: row.get(1)?,
+        collection: row.get(2)?,
+        source: source(row, 3)?,
+        title: row.get(5)?,
+        heading: row.get(6)?,
+        text: row.get(7)?,
+        ordinal: row.get(8)?,
+        position: row.get(9)?,
+    })
 }
 
 /// Reads the session of a collection; an empty name stands for none.
-fn session_in(row: Row<'_>, column: usize) -> Result<Option<SessionId>, Failure> {
+fn session_in(row: Row<'_>, column: usize) -> Result<Option<SessionId>> {
     let session: SessionId = row.get(column)?;
     Ok((!session.as_str().is_empty()).then_some(session))
-}
-
-/// Reads a source from the columns of its name and its trust. Any unexpected word is untrusted.
-pub(super) fn source_in(row: Row<'_>, column: usize) -> Result<Source, Failure> {
-    let is_trusted = row.get::<std::borrow::Cow<'_, str>>(column + 1)? == "trusted";
-    Ok(Source {
-        name: row.get(column)?,
-        trust: if is_trusted {
-            Trust::Trusted
-        } else {
-            Trust::Untrusted
-        },
-    })
 }
 
 pub(super) fn trust_word(trust: Trust) -> &'static str {

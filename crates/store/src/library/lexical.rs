@@ -7,8 +7,10 @@ use super::bm25::{ChunkLength, Posting, Scorer, SelectedTerm, Term, TermSelectio
 use super::fold::fold;
 use super::statements as sql;
 use super::vectors::COLLECTION_SHIFT;
-use super::{QueryWord, Ranking};
-use crate::engine::{Failure, Row, Sql, Tx, sql, values};
+use super::{CollectionId, QueryWord, Ranking};
+use crate::Answer;
+use crate::engine::{Result, Row, Sql, Tx, sql, values};
+use crate::store::Store;
 use std::collections::BTreeMap;
 
 /// PostgreSQL's estimate is used for a term that is in at least this many chunks; others are counted.
@@ -17,57 +19,68 @@ const MIN_ESTIMATED: u64 = 5_000;
 /// The numbers of times that PostgreSQL's index has a mark for; the first has none.
 const TIMES: [u32; 6] = [1, 2, 3, 4, 6, 9];
 
-/// Ranks the chunks that have any of the words.
-pub(super) async fn search(
-    tx: &mut Tx<'_>,
-    collections: &[i64],
-    words: &[QueryWord],
-    limit: usize,
-) -> Result<Ranking, Failure> {
-    let terms = terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
-    let selection = TermSelection::new(terms, words);
-    let postings = match tx.as_sqlite() {
-        Some(_) => sqlite_postings(tx, collections, &selection.terms).await?,
-        None => postgres_postings(tx, collections, &selection.terms).await?,
-    };
-    let size = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let size = tx.query_opt(sql::SIZE, values![collections], size).await?;
-    let size = size.unwrap_or_default();
-    let selected = tx.compute(move || {
-        let scorer = Scorer::new(size, selection, postings);
-        let selected = scorer.select(limit);
-        (scorer, selected)
-    });
-    let (scorer, selected) = selected.await?;
-    let length = |row: Row<'_>| {
-        Ok(ChunkLength {
-            id: row.get(0)?,
-            document: row.get(1)?,
-            words: row.get(2)?,
-        })
-    };
-    let selected = tx
-        .query(sql::CHUNK_LENGTHS, values![selected], length)
-        .await?;
-    Ok(scorer.rank(&selected, limit))
-}
-
-/// Counts all chunks, and those that have each word.
-pub(super) async fn frequencies(
-    tx: &mut Tx<'_>,
-    words: &[String],
-) -> Result<(u64, Vec<u64>), Failure> {
-    let mut frequencies = vec![0; words.len()];
-    for term in terms(tx, words.iter().map(String::as_str).collect()).await? {
-        frequencies[term.word] = term.chunks.max(frequencies[term.word]);
+impl Store {
+    /// Ranks the chunks that have any of the words by BM25.
+    pub fn search_words(
+        &self,
+        collections: Vec<CollectionId>,
+        words: Vec<QueryWord>,
+        most: usize,
+    ) -> Answer<'_, Ranking> {
+        let collections: Vec<i64> = collections.iter().map(|id| id.0).collect();
+        let given = (collections, words, most);
+        self.engine
+            .snapshot(given, |tx, &(ref collections, ref words, limit)| {
+                Box::pin(async move {
+                    let terms =
+                        terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
+                    let selection = TermSelection::new(terms, words);
+                    let postings = match tx.as_sqlite() {
+                        Some(_) => sqlite_postings(tx, collections, &selection.terms).await?,
+                        None => postgres_postings(tx, collections, &selection.terms).await?,
+                    };
+                    let size = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?));
+                    let size = tx.query_opt(sql::SIZE, values![collections], size).await?;
+                    let size = size.unwrap_or_default();
+                    let selected = tx.compute(move || {
+                        let scorer = Scorer::new(size, selection, postings);
+                        let selected = scorer.select(limit);
+                        (scorer, selected)
+                    });
+                    let (scorer, selected) = selected.await?;
+                    let length = |row: Row<'_>| {
+                        Ok(ChunkLength {
+                            id: row.get(0)?,
+                            document: row.get(1)?,
+                            words: row.get(2)?,
+                        })
+                    };
+                    let selected = tx
+                        .query(sql::CHUNK_LENGTHS, values![selected], length)
+                        .await?;
+                    Ok(scorer.rank(&selected, limit))
+                })
+            })
     }
-    let all = tx.query_opt(ALL_CHUNKS, &[], |row| row.get(0)).await?;
-    Ok((all.unwrap_or_default(), frequencies))
+
+    /// Counts the chunks of all users, and those that have each of the words; see [`search_words`](Self::search_words).
+    pub fn word_frequencies(&self, words: Vec<String>) -> Answer<'_, (u64, Vec<u64>)> {
+        self.engine.snapshot(words, |tx, words| {
+            Box::pin(async move {
+                let mut frequencies = vec![0; words.len()];
+                for term in terms(tx, words.iter().map(String::as_str).collect()).await? {
+                    frequencies[term.word] = term.chunks.max(frequencies[term.word]);
+                }
+                let all = tx.value(ALL_CHUNKS, &[]).await?;
+                Ok((all.unwrap_or_default(), frequencies))
+            })
+        })
+    }
 }
 
 /// Looks up what the index has for each word: the lower-case stem without accents. Most words give one term, punctuation
 /// gives none.
-async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> {
+async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     match tx.as_sqlite() {
         Some(_) => sqlite_terms(tx, words).await,
         None => postgres_terms(tx, words).await,
@@ -75,7 +88,7 @@ async fn terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> 
 }
 
 /// The tokenizer of the index makes terms of the words in a temporary table, so that both always agree.
-async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> {
+async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     if let Some(connection) = tx.as_sqlite()
         && !connection.prepare_cached(HAS_QUERY)?.exists([])?
     {
@@ -95,7 +108,7 @@ async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Fa
     tx.query(SQLITE_TERMS, &[], term).await
 }
 
-async fn postgres_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, Failure> {
+async fn postgres_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     let folded: Vec<String> = words.into_iter().map(fold).collect();
     let term = |row: Row<'_>| {
         let estimate = row.get::<Option<u64>>(2)?;
@@ -110,9 +123,7 @@ async fn postgres_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>, 
     let mut terms = tx.query(POSTGRES_TERMS, values![folded], term).await?;
     let mut uncounted: Vec<&mut Term> = terms.iter_mut().filter(|term| term.chunks == 0).collect();
     let queries: Vec<String> = uncounted.iter().map(|term| query(&term.text, 1)).collect();
-    let counts = tx
-        .query(TERM_COUNTS, values![queries], |row| row.get(0))
-        .await?;
+    let counts = tx.column(TERM_COUNTS, values![queries]).await?;
     for (term, count) in uncounted.iter_mut().zip(counts) {
         (term.chunks, term.places) = (count, count);
     }
@@ -132,7 +143,7 @@ async fn sqlite_postings(
     tx: &mut Tx<'_>,
     collections: &[i64],
     terms: &[SelectedTerm],
-) -> Result<Vec<Posting>, Failure> {
+) -> Result<Vec<Posting>> {
     let mut postings = Vec::with_capacity(terms.len());
     for term in terms {
         let mut posting = Posting::new();
@@ -164,7 +175,7 @@ async fn postgres_postings(
     tx: &mut Tx<'_>,
     collections: &[i64],
     terms: &[SelectedTerm],
-) -> Result<Vec<Posting>, Failure> {
+) -> Result<Vec<Posting>> {
     let of_term = |term: &SelectedTerm| TIMES.map(|times| query(&term.text, times));
     let queries: Vec<String> = terms.iter().flat_map(of_term).collect();
     let chunks = |row: Row<'_>| row.get::<Vec<i64>>(0);

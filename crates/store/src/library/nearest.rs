@@ -5,7 +5,7 @@
 use super::VectorOutcome;
 use super::statements as sql;
 use super::vectors::{self, BLOCK_CHUNKS, bits_of, blocks_of, cosine};
-use crate::engine::{Failure, Row, Tx, values};
+use crate::engine::{Result, Row, Tx, values};
 use crate::postgres::pgvector;
 use lango_core::EmbeddingMaker;
 use std::borrow::Cow;
@@ -38,11 +38,10 @@ struct Generation {
     vectors: i64,
 }
 
-/// Finds the chunks with the nearest vectors.
 pub(super) async fn search(
     tx: &mut Tx<'_>,
     query: &NearestQuery,
-) -> Result<VectorOutcome<Vec<(i64, f64)>>, Failure> {
+) -> Result<VectorOutcome<Vec<(i64, f64)>>> {
     let (mut stored, mut indexed) = (None, None);
     let generation = |row: Row<'_>| {
         if row.get::<Option<Cow<'_, str>>>(3)?.is_some() {
@@ -78,7 +77,7 @@ async fn scan(
     tx: &mut Tx<'_>,
     query: &NearestQuery,
     collections: &[Generation],
-) -> Result<Vec<(i64, f64)>, Failure> {
+) -> Result<Vec<(i64, f64)>> {
     let signs: Vec<u64> = words_of(&bits_of(&query.vector)).collect();
     let mut all = Vec::with_capacity(collections.len());
     for collection in collections {
@@ -102,7 +101,7 @@ async fn read_bits(
     cache: &BitsCache,
     of: &Generation,
     width: usize,
-) -> Result<Arc<Bits>, Failure> {
+) -> Result<Arc<Bits>> {
     if let Some(bits) = cache.get(of) {
         return Ok(bits);
     }

@@ -6,147 +6,22 @@
 use super::nearest::NearestQuery;
 use super::statements as sql;
 use super::{
-    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, KnowledgeRow,
-    LearningRow, QueryWord, Ranking, Removal, SearchHit, VectorOutcome, VectorSearch, documents,
-    entries, lexical, nearest, vectors,
+    CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, Removal, SearchHit,
+    VectorOutcome, VectorSearch, documents, nearest, vectors,
 };
 use crate::Answer;
-use crate::engine::{Engine, Row, values};
+use crate::engine::{Engine, Row, bulk_row, values};
 use crate::postgres::pgvector;
 use crate::store::Store;
-use lango_core::{EmbeddingMaker, SessionId, UserId};
+use lango_core::{EmbeddingMaker, SessionId, StoreError, UserId};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// The rows of the library in a database.
-pub trait LibraryRows: Send + Sync {
-    /// Returns a user's collection of that name; creates it if there is none.
-    fn collection(
-        &self,
-        user: &UserId,
-        name: &str,
-        session: Option<&SessionId>,
-    ) -> Answer<'_, CollectionId>;
-
+impl Store {
     /// Lists the collections that a user sees in a session, with the model of their vectors. Without a session, those that
     /// every session sees.
-    fn visible(
-        &self,
-        user: &UserId,
-        session: Option<&SessionId>,
-    ) -> Answer<'_, (Vec<CollectionRow>, Option<EmbeddingMaker>)>;
-
-    /// Lists all collections of a user, those of every session included, by name.
-    fn all_collections(&self, user: &UserId) -> Answer<'_, Vec<CollectionRow>>;
-
-    /// Lists documents of a user by name, those of all sessions included.
-    fn documents(&self, user: &UserId, filter: DocumentFilter) -> Answer<'_, Vec<DocumentRow>>;
-
-    /// Writes parts of documents in one transaction. The name of a first part must be free: see [`remove`](Self::remove).
-    /// Chunks with vectors need the model.
-    fn write(
-        &self,
-        parts: Vec<DocumentPart>,
-        maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, VectorOutcome<()>>;
-
-    /// Removes a user's document with its words and vectors, in as many transactions as that takes. Returns the number of its
-    /// chunks, or `None` if there is no such document.
-    fn remove(&self, user: &UserId, document: i64, removal: Removal) -> Answer<'_, Option<u64>>;
-
-    /// Returns the model of the stored vectors, if there are any.
-    fn maker(&self) -> Answer<'_, Option<EmbeddingMaker>>;
-
-    /// Makes this the model of all vectors, and deletes those of another.
-    fn begin_vectors(&self, maker: EmbeddingMaker) -> Answer<'_, ()>;
-
-    /// Lists chunks without a vector after a key, by key: key, heading and text.
-    fn without_vectors(&self, after: i64, most: usize) -> Answer<'_, Vec<(i64, String, String)>>;
-
-    /// Stores the vectors of chunks, except those that were removed meanwhile.
-    fn set_vectors(
-        &self,
-        maker: EmbeddingMaker,
-        made: Vec<(i64, Vec<f32>)>,
-    ) -> Answer<'_, VectorOutcome<()>>;
-
-    /// Counts the chunks of all users, and those that have each of the words; see [`lexical`](Self::lexical).
-    fn frequencies(&self, words: Vec<String>) -> Answer<'_, (u64, Vec<u64>)>;
-
-    /// Ranks the chunks that have any of the words by BM25.
-    fn lexical(
-        &self,
-        collections: Vec<CollectionId>,
-        words: Vec<QueryWord>,
-        most: usize,
-    ) -> Answer<'_, Ranking>;
-
-    /// Finds the chunks with the nearest vectors: their keys and cosines, the nearest first.
-    fn nearest(
-        &self,
-        collections: Vec<CollectionId>,
-        maker: EmbeddingMaker,
-        vector: Vec<f32>,
-        most: usize,
-    ) -> Answer<'_, VectorOutcome<Vec<(i64, f64)>>>;
-
-    /// Describes how [`nearest`](Self::nearest) works in this database.
-    fn vector_search(&self) -> Answer<'_, VectorSearch>;
-
-    /// Creates the index of vectors if it is possible, useful and missing, however long that takes, without blocking others.
-    fn index_vectors(&self) -> Answer<'_, VectorSearch>;
-
-    /// Reads chunks in the order of these keys, without those that do not exist.
-    fn chunks(&self, ids: Vec<i64>) -> Answer<'_, Vec<SearchHit>>;
-
-    /// Saves a new version and the document that searches find it by, unless the newest version says the same. Returns the
-    /// version, and whether it is new.
-    fn save_knowledge(
-        &self,
-        user: &UserId,
-        row: KnowledgeRow,
-        part: DocumentPart,
-        maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, VectorOutcome<(u64, bool)>>;
-
-    /// Reads saved knowledge by its documents; `None` for other documents.
-    fn knowledge(
-        &self,
-        user: &UserId,
-        documents: Vec<i64>,
-    ) -> Answer<'_, Vec<Option<KnowledgeRow>>>;
-
-    /// Lists the versions under a key, the newest first.
-    fn versions(&self, user: &UserId, key: &str, most: usize) -> Answer<'_, Vec<KnowledgeRow>>;
-
-    /// Saves a learning and the document that searches find it by, in place of one with the same trigger and fix. Returns
-    /// whether it is new.
-    fn save_learning(
-        &self,
-        user: &UserId,
-        row: LearningRow,
-        part: DocumentPart,
-        maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, VectorOutcome<bool>>;
-
-    /// Reads learnings by their documents; `None` for other documents.
-    fn learnings(&self, user: &UserId, documents: Vec<i64>)
-    -> Answer<'_, Vec<Option<LearningRow>>>;
-}
-
-impl LibraryRows for Store {
-    fn collection(
-        &self,
-        user: &UserId,
-        name: &str,
-        session: Option<&SessionId>,
-    ) -> Answer<'_, CollectionId> {
-        let given = (user.clone(), name.to_owned(), session.cloned());
-        self.engine.write(given, |tx, (user, name, session)| {
-            Box::pin(documents::ensure_collection(tx, user, name, session))
-        })
-    }
-
-    fn visible(
+    pub fn visible_collections(
         &self,
         user: &UserId,
         session: Option<&SessionId>,
@@ -155,26 +30,42 @@ impl LibraryRows for Store {
         self.engine
             .snapshot((user.clone(), session), |tx, (user, session)| {
                 Box::pin(async move {
-                    let visible = documents::collections(tx, user, Some(session)).await?;
+                    let values = values![user, session];
+                    let visible = tx.query(sql::COLLECTIONS, values, documents::collection);
+                    let visible = visible.await?;
                     Ok((visible, vectors::maker(tx).await?))
                 })
             })
     }
 
-    fn all_collections(&self, user: &UserId) -> Answer<'_, Vec<CollectionRow>> {
-        self.engine.read(user.clone(), |tx, user| {
-            Box::pin(documents::collections(tx, user, None))
-        })
-    }
-
-    fn documents(&self, user: &UserId, filter: DocumentFilter) -> Answer<'_, Vec<DocumentRow>> {
+    /// Lists all collections of a user, those of every session included, by name.
+    pub fn all_collections(&self, user: &UserId) -> Answer<'_, Vec<CollectionRow>> {
+        let values = values![user, None::<&str>];
         self.engine
-            .read((user.clone(), filter), |tx, (user, filter)| {
-                Box::pin(documents::list(tx, user, filter))
-            })
+            .query(sql::COLLECTIONS, values, documents::collection)
     }
 
-    fn write(
+    /// Lists documents of a user by name, those of all sessions included.
+    pub fn documents(&self, user: &UserId, filter: DocumentFilter) -> Answer<'_, Vec<DocumentRow>> {
+        let (statement, values) = match &filter {
+            DocumentFilter::Range {
+                collection,
+                from,
+                before,
+                most,
+            } => {
+                let values = bulk_row![user, collection.0, from, before, most];
+                (sql::DOCUMENTS_IN_RANGE, values)
+            }
+            DocumentFilter::Named(name) => (sql::DOCUMENTS_NAMED, bulk_row![user, name]),
+            DocumentFilter::Id(id) => (sql::DOCUMENT_BY_ID, bulk_row![user, id]),
+        };
+        self.engine.query(statement, &values, documents::document)
+    }
+
+    /// Writes parts of documents in one transaction. The name of a first part must be free: see
+    /// [`remove_document`](Self::remove_document). Chunks with vectors need the model.
+    pub fn write_documents(
         &self,
         parts: Vec<DocumentPart>,
         maker: Option<EmbeddingMaker>,
@@ -192,75 +83,48 @@ impl LibraryRows for Store {
         })
     }
 
-    fn remove(&self, user: &UserId, document: i64, removal: Removal) -> Answer<'_, Option<u64>> {
-        let user = user.clone();
-        Box::pin(async move {
-            let mut chunks = 0;
-            loop {
-                let given = (user.clone(), document, removal);
-                let portion = self.engine.write(given, |tx, (user, document, removal)| {
-                    Box::pin(documents::remove_portion(tx, user, *document, *removal))
-                });
-                let Some(removed) = portion.await? else {
-                    return Ok(None);
-                };
-                chunks += removed.chunks;
-                if removed.is_complete {
-                    return Ok(Some(chunks));
-                }
+    /// Removes a user's document with its words and vectors, in as many transactions as that takes. Returns the number of its
+    /// chunks, or `None` if there is no such document.
+    pub async fn remove_document(
+        &self,
+        user: &UserId,
+        document: i64,
+        removal: Removal,
+    ) -> Result<Option<u64>, StoreError> {
+        let mut chunks = 0;
+        loop {
+            let given = (user.clone(), document, removal);
+            let portion = self.engine.write(given, |tx, (user, document, removal)| {
+                Box::pin(documents::remove_portion(tx, user, *document, *removal))
+            });
+            let Some(removed) = portion.await? else {
+                return Ok(None);
+            };
+            chunks += removed.chunks;
+            if removed.is_complete {
+                return Ok(Some(chunks));
             }
-        })
+        }
     }
 
-    fn maker(&self) -> Answer<'_, Option<EmbeddingMaker>> {
+    /// Returns the model of the stored vectors, if there are any.
+    pub fn vector_maker(&self) -> Answer<'_, Option<EmbeddingMaker>> {
         self.engine.read((), |tx, ()| Box::pin(vectors::maker(tx)))
     }
 
-    fn begin_vectors(&self, maker: EmbeddingMaker) -> Answer<'_, ()> {
-        self.engine
-            .write(maker, |tx, maker| Box::pin(vectors::begin(tx, maker)))
-    }
-
-    fn without_vectors(&self, after: i64, most: usize) -> Answer<'_, Vec<(i64, String, String)>> {
-        self.engine.read((after, most), |tx, (after, most)| {
-            Box::pin(async move {
-                let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
-                let values = values![after, most];
-                tx.query(sql::MISSING_VECTORS, values, chunk).await
-            })
-        })
-    }
-
-    fn set_vectors(
+    /// Lists chunks without a vector after a key, by key: key, heading and text.
+    pub fn without_vectors(
         &self,
-        maker: EmbeddingMaker,
-        made: Vec<(i64, Vec<f32>)>,
-    ) -> Answer<'_, VectorOutcome<()>> {
-        self.engine.write((maker, made), |tx, (maker, made)| {
-            Box::pin(vectors::set(tx, maker, made))
-        })
-    }
-
-    fn frequencies(&self, words: Vec<String>) -> Answer<'_, (u64, Vec<u64>)> {
-        self.engine
-            .snapshot(words, |tx, words| Box::pin(lexical::frequencies(tx, words)))
-    }
-
-    fn lexical(
-        &self,
-        collections: Vec<CollectionId>,
-        words: Vec<QueryWord>,
+        after: i64,
         most: usize,
-    ) -> Answer<'_, Ranking> {
-        let collections: Vec<i64> = collections.iter().map(|id| id.0).collect();
-        let given = (collections, words, most);
-        self.engine
-            .snapshot(given, |tx, (collections, words, most)| {
-                Box::pin(lexical::search(tx, collections, words, *most))
-            })
+    ) -> Answer<'_, Vec<(i64, String, String)>> {
+        let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let values = values![after, most];
+        self.engine.query(sql::MISSING_VECTORS, values, chunk)
     }
 
-    fn nearest(
+    /// Finds the chunks with the nearest vectors: their keys and cosines, the nearest first.
+    pub fn search_vectors(
         &self,
         collections: Vec<CollectionId>,
         maker: EmbeddingMaker,
@@ -278,11 +142,12 @@ impl LibraryRows for Store {
             .snapshot(query, |tx, query| Box::pin(nearest::search(tx, query)))
     }
 
-    fn vector_search(&self) -> Answer<'_, VectorSearch> {
+    /// Describes how [`search_vectors`](Self::search_vectors) works in this database.
+    pub fn vector_search(&self) -> Answer<'_, VectorSearch> {
         match &self.engine {
             Engine::Sqlite(_) => Box::pin(async { Ok(VectorSearch::Plain { why: None }) }),
             Engine::Postgres(postgres) => {
-                let min_indexed = postgres.min_indexed_vectors();
+                let min_indexed = postgres.database.options.min_indexed_vectors;
                 self.engine.snapshot(min_indexed, |tx, min_indexed| {
                     Box::pin(pgvector::describe(tx, *min_indexed))
                 })
@@ -290,74 +155,27 @@ impl LibraryRows for Store {
         }
     }
 
-    fn index_vectors(&self) -> Answer<'_, VectorSearch> {
+    /// Creates the index of vectors if it is possible, useful and missing, however long that takes, without blocking others.
+    pub fn index_vectors(&self) -> Answer<'_, VectorSearch> {
         match &self.engine {
             Engine::Sqlite(_) => self.vector_search(),
             Engine::Postgres(postgres) => Box::pin(postgres.index_vectors()),
         }
     }
 
-    fn chunks(&self, ids: Vec<i64>) -> Answer<'_, Vec<SearchHit>> {
-        self.engine
-            .read(ids, |tx, ids| Box::pin(documents::chunks(tx, ids)))
+    /// Reads chunks in the order of these keys, without those that do not exist.
+    pub async fn chunks(&self, ids: Vec<i64>) -> Result<Vec<SearchHit>, StoreError> {
+        let hits = self.engine.query(sql::CHUNKS, values![ids], documents::hit);
+        let hits = hits.await?.into_iter().map(|hit| (hit.id, hit));
+        Ok(in_order(&ids, hits).into_iter().flatten().collect())
     }
+}
 
-    fn save_knowledge(
-        &self,
-        user: &UserId,
-        row: KnowledgeRow,
-        part: DocumentPart,
-        maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, VectorOutcome<(u64, bool)>> {
-        let given = (user.clone(), row, part, maker);
-        self.engine.write(given, |tx, (user, row, part, maker)| {
-            Box::pin(entries::save_knowledge(tx, user, row, part, maker.as_ref()))
-        })
-    }
-
-    fn knowledge(
-        &self,
-        user: &UserId,
-        documents: Vec<i64>,
-    ) -> Answer<'_, Vec<Option<KnowledgeRow>>> {
-        self.engine
-            .read((user.clone(), documents), |tx, (user, documents)| {
-                Box::pin(entries::knowledge(tx, user, documents))
-            })
-    }
-
-    fn versions(&self, user: &UserId, key: &str, most: usize) -> Answer<'_, Vec<KnowledgeRow>> {
-        let given = (user.clone(), key.to_owned(), most);
-        self.engine.read(given, |tx, (user, key, most)| {
-            Box::pin(async move {
-                let values = values![user, key, most];
-                tx.query(sql::KNOWLEDGE_VERSIONS, values, entries::knowledge_in)
-                    .await
-            })
-        })
-    }
-
-    fn save_learning(
-        &self,
-        user: &UserId,
-        row: LearningRow,
-        part: DocumentPart,
-        maker: Option<EmbeddingMaker>,
-    ) -> Answer<'_, VectorOutcome<bool>> {
-        let given = (user.clone(), row, part, maker);
-        self.engine.write(given, |tx, (user, row, part, maker)| {
-            Box::pin(entries::save_learning(tx, user, row, part, maker.as_ref()))
-        })
-    }
-
-    fn learnings(
-        &self,
-        user: &UserId,
-        documents: Vec<i64>,
-    ) -> Answer<'_, Vec<Option<LearningRow>>> {
-        self.engine
-            .read((user.clone(), documents), |tx, (user, documents)| {
-                Box::pin(entries::learnings(tx, user, documents))
-            })
-    }
+/// Puts rows into the order of keys.
+pub(super) fn in_order<T: Clone>(
+    keys: &[i64],
+    rows: impl IntoIterator<Item = (i64, T)>,
+) -> Vec<Option<T>> {
+    let rows: HashMap<i64, T> = rows.into_iter().collect();
+    keys.iter().map(|key| rows.get(key).cloned()).collect()
 }

@@ -8,7 +8,9 @@
 use super::VectorOutcome;
 use super::documents::lock;
 use super::statements as sql;
-use crate::engine::{Failure, Row, Sql, Tx, bulk_row, values};
+use crate::Answer;
+use crate::engine::{Failure, Result, Row, Sql, Tx, bulk_row, values};
+use crate::store::Store;
 use lango_core::EmbeddingMaker;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -79,16 +81,15 @@ pub(crate) fn cosine(vector: &[f32], stored: &[u8]) -> f64 {
     }
 }
 
-/// Returns the model of the stored vectors.
-pub(super) async fn maker(tx: &mut Tx<'_>) -> Result<Option<EmbeddingMaker>, Failure> {
+pub(super) async fn maker(tx: &mut Tx<'_>) -> Result<Option<EmbeddingMaker>> {
     read_maker(tx, sql::MAKER).await
 }
 
-async fn read_maker(tx: &mut Tx<'_>, statement: Sql) -> Result<Option<EmbeddingMaker>, Failure> {
+async fn read_maker(tx: &mut Tx<'_>, statement: Sql) -> Result<Option<EmbeddingMaker>> {
     tx.query_opt(statement, &[], |row| maker_in(row, 0)).await
 }
 
-pub(super) fn maker_in(row: Row<'_>, column: usize) -> Result<EmbeddingMaker, Failure> {
+pub(super) fn maker_in(row: Row<'_>, column: usize) -> Result<EmbeddingMaker> {
     serde_json::from_str(&row.get::<Cow<'_, str>>(column)?)
         .map_err(|error| Failure::other(format!("the maker of the vectors: {error}")))
 }
@@ -98,7 +99,7 @@ pub(super) fn maker_in(row: Row<'_>, column: usize) -> Result<EmbeddingMaker, Fa
 pub(super) async fn claim(
     tx: &mut Tx<'_>,
     wanted: &EmbeddingMaker,
-) -> Result<Option<EmbeddingMaker>, Failure> {
+) -> Result<Option<EmbeddingMaker>> {
     let mut stored = read_maker(tx, sql::MAKER_FOR_SHARE).await?;
     if stored.is_none() {
         tx.execute(sql::INSERT_MAKER, values![json(wanted)?])
@@ -108,47 +109,57 @@ pub(super) async fn claim(
     Ok(stored.filter(|stored| stored != wanted))
 }
 
-/// Makes this the model, and deletes the vectors of another.
-pub(super) async fn begin(tx: &mut Tx<'_>, wanted: &EmbeddingMaker) -> Result<(), Failure> {
-    let json = json(wanted)?;
-    tx.execute(sql::INSERT_MAKER, values![json]).await?;
-    let stored = read_maker(tx, sql::MAKER_FOR_UPDATE).await?;
-    if stored.is_some_and(|stored| stored != *wanted) {
-        for statement in sql::DELETE_ALL_VECTORS {
-            tx.execute(statement, &[]).await?;
-        }
-        tx.execute(sql::SET_MAKER, values![json]).await?;
+impl Store {
+    /// Makes this the model of all vectors, and deletes those of another.
+    pub fn begin_vectors(&self, maker: EmbeddingMaker) -> Answer<'_, ()> {
+        self.engine.write(maker, |tx, wanted| {
+            Box::pin(async move {
+                let json = json(wanted)?;
+                tx.execute(sql::INSERT_MAKER, values![json]).await?;
+                let stored = read_maker(tx, sql::MAKER_FOR_UPDATE).await?;
+                if stored.is_some_and(|stored| stored != *wanted) {
+                    for statement in sql::DELETE_ALL_VECTORS {
+                        tx.execute(statement, &[]).await?;
+                    }
+                    tx.execute(sql::SET_MAKER, values![json]).await?;
+                }
+                Ok(())
+            })
+        })
     }
-    Ok(())
+
+    /// Stores the vectors of chunks, except those that were removed meanwhile.
+    pub fn set_vectors(
+        &self,
+        maker: EmbeddingMaker,
+        made: Vec<(i64, Vec<f32>)>,
+    ) -> Answer<'_, VectorOutcome<()>> {
+        let given = (maker, made);
+        self.engine.write(given, |tx, (maker, made)| {
+            Box::pin(async move {
+                if let Some(other) = claim(tx, maker).await? {
+                    return Ok(VectorOutcome::OtherMaker(other));
+                }
+                let keys: Vec<i64> = made.iter().map(|(key, _)| *key).collect();
+                lock(tx, keys.iter().map(|key| key >> COLLECTION_SHIFT).collect()).await?;
+                let existing = tx.column(sql::EXISTING_CHUNKS, values![keys]).await?;
+                let existing: HashSet<i64> = existing.into_iter().collect();
+                let made = made.iter().filter(|(key, _)| existing.contains(key));
+                let made: Vec<(i64, &[f32])> =
+                    made.map(|(key, vector)| (*key, &vector[..])).collect();
+                store(tx, &made).await?;
+                Ok(VectorOutcome::Done(()))
+            })
+        })
+    }
 }
 
-fn json(maker: &EmbeddingMaker) -> Result<String, Failure> {
+fn json(maker: &EmbeddingMaker) -> Result<String> {
     serde_json::to_string(maker).map_err(|error| Failure::other(error.to_string()))
 }
 
-/// Stores the vectors of chunks that still exist.
-pub(super) async fn set(
-    tx: &mut Tx<'_>,
-    maker: &EmbeddingMaker,
-    made: &[(i64, Vec<f32>)],
-) -> Result<VectorOutcome<()>, Failure> {
-    if let Some(other) = claim(tx, maker).await? {
-        return Ok(VectorOutcome::OtherMaker(other));
-    }
-    let keys: Vec<i64> = made.iter().map(|(key, _)| *key).collect();
-    lock(tx, keys.iter().map(|key| key >> COLLECTION_SHIFT).collect()).await?;
-    let existing = tx
-        .query(sql::EXISTING_CHUNKS, values![keys], |row| row.get(0))
-        .await?;
-    let existing: HashSet<i64> = existing.into_iter().collect();
-    let made = made.iter().filter(|(key, _)| existing.contains(key));
-    let made: Vec<(i64, &[f32])> = made.map(|(key, vector)| (*key, &vector[..])).collect();
-    store(tx, &made).await?;
-    Ok(VectorOutcome::Done(()))
-}
-
 /// Stores the vectors of chunks, which are of the right model, in locked collections.
-pub(super) async fn store(tx: &mut Tx<'_>, made: &[(i64, &[f32])]) -> Result<(), Failure> {
+pub(super) async fn store(tx: &mut Tx<'_>, made: &[(i64, &[f32])]) -> Result<()> {
     let Some((_, any)) = made.first() else {
         return Ok(());
     };
@@ -181,10 +192,8 @@ pub(super) async fn store(tx: &mut Tx<'_>, made: &[(i64, &[f32])]) -> Result<(),
 }
 
 /// Removes the vectors of chunks in a locked collection.
-pub(super) async fn remove(tx: &mut Tx<'_>, keys: &[i64]) -> Result<(), Failure> {
-    let removed = tx
-        .query(sql::DELETE_VECTORS, values![keys], |row| row.get(0))
-        .await?;
+pub(super) async fn remove(tx: &mut Tx<'_>, keys: &[i64]) -> Result<()> {
+    let removed = tx.column(sql::DELETE_VECTORS, values![keys]).await?;
     if removed.is_empty() {
         return Ok(());
     }
@@ -199,7 +208,7 @@ pub(super) async fn remove(tx: &mut Tx<'_>, keys: &[i64]) -> Result<(), Failure>
 }
 
 /// Counts new or removed vectors per collection. The new generation makes cached signs outdated.
-async fn count(tx: &mut Tx<'_>, keys: &[i64], each: i64) -> Result<(), Failure> {
+async fn count(tx: &mut Tx<'_>, keys: &[i64], each: i64) -> Result<()> {
     let mut counts = BTreeMap::new();
     for key in keys {
         *counts.entry(key >> COLLECTION_SHIFT).or_insert(0) += each;
@@ -211,8 +220,7 @@ async fn count(tx: &mut Tx<'_>, keys: &[i64], each: i64) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Reads the stored blocks of chunks.
-async fn read_blocks(tx: &mut Tx<'_>, chunks: &[i64]) -> Result<BTreeMap<i64, Block>, Failure> {
+async fn read_blocks(tx: &mut Tx<'_>, chunks: &[i64]) -> Result<BTreeMap<i64, Block>> {
     let keys: BTreeSet<i64> = chunks.iter().map(|chunk| block_of(*chunk)).collect();
     let keys: Vec<i64> = keys.into_iter().collect();
     let block = |row: Row<'_>| {
@@ -223,7 +231,7 @@ async fn read_blocks(tx: &mut Tx<'_>, chunks: &[i64]) -> Result<BTreeMap<i64, Bl
     Ok(blocks.into_iter().collect())
 }
 
-async fn write_blocks(tx: &mut Tx<'_>, blocks: &BTreeMap<i64, Block>) -> Result<(), Failure> {
+async fn write_blocks(tx: &mut Tx<'_>, blocks: &BTreeMap<i64, Block>) -> Result<()> {
     let empty = blocks.iter().filter(|(_, block)| block.is_empty());
     let empty: Vec<i64> = empty.map(|(key, _)| *key).collect();
     if !empty.is_empty() {

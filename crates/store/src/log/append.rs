@@ -8,11 +8,12 @@ use super::apply::apply;
 use super::batch::{End, Rows, session_of};
 use super::statements::*;
 use crate::archive::{HIDDEN_USER, LogRow};
-use crate::chain::Chain;
-use crate::engine::{Failure, Row, Tx, Value, values};
+use crate::chain::{Chain, StoredEvent};
+use crate::engine::{Failure, Result, Row, ToValue as _, Tx, Value, values};
 use crate::projection::without_arguments;
 use crate::stored::{damaged, not_found};
 use lango_core::{Batch, Event, SessionId, StoreError};
+use std::borrow::Cow;
 
 /// Attempts to append while the log does not end as remembered, or another append is faster.
 const ATTEMPTS: usize = 4;
@@ -44,7 +45,7 @@ pub(super) struct NewEvents {
 }
 
 /// Appends events; returns the new end of the log.
-pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Option<End>, Failure> {
+pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Option<End>> {
     let Some(session) = session_of(&new.events)? else {
         return Ok(None);
     };
@@ -69,7 +70,7 @@ pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Option<En
 }
 
 /// Adds exported rows to the log of a hidden session.
-pub(crate) async fn import(tx: &mut Tx<'_>, rows: &[LogRow]) -> Result<(), Failure> {
+pub(crate) async fn import(tx: &mut Tx<'_>, rows: &[LogRow]) -> Result<()> {
     let Some(first) = rows.first() else {
         return Ok(());
     };
@@ -99,7 +100,7 @@ pub(crate) async fn import(tx: &mut Tx<'_>, rows: &[LogRow]) -> Result<(), Failu
 }
 
 /// Returns the end of a log to which the guard lets the caller append.
-async fn sqlite_end(tx: &mut Tx<'_>, session: &SessionId, guard: &Guard) -> Result<End, Failure> {
+async fn sqlite_end(tx: &mut Tx<'_>, session: &SessionId, guard: &Guard) -> Result<End> {
     let check = match guard {
         Guard::Hidden => HIDDEN_USER,
         _ => IS_VISIBLE,
@@ -111,7 +112,7 @@ async fn sqlite_end(tx: &mut Tx<'_>, session: &SessionId, guard: &Guard) -> Resu
 }
 
 /// Returns the end of a log, which is the default one if the log is empty.
-pub(crate) async fn log_end(tx: &mut Tx<'_>, session: &SessionId) -> Result<End, Failure> {
+pub(crate) async fn log_end(tx: &mut Tx<'_>, session: &SessionId) -> Result<End> {
     let values = values![session];
     let end = tx.query_opt(LOG_END, values, |row| {
         let (seq, hash) = (row.get(0)?, row.get(1)?);
@@ -124,7 +125,7 @@ async fn write<H: AsRef<[u8]> + Sync>(
     tx: &mut Tx<'_>,
     rows: &Rows<'_>,
     hashes: &[H],
-) -> Result<End, Failure> {
+) -> Result<End> {
     for (event, hash) in rows.events.iter().zip(hashes) {
         let hash = hash.as_ref();
         let values = values![
@@ -144,7 +145,7 @@ async fn write<H: AsRef<[u8]> + Sync>(
 }
 
 /// Adds to grants the requests that they answer.
-async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<(), Failure> {
+async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<()> {
     let granted = &mut rows.changes.granted;
     if granted.is_empty() {
         return Ok(());
@@ -157,14 +158,14 @@ async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<(), Fai
     for (id, request) in requests.await? {
         if let Some(row) = granted.iter_mut().find(|row| row.id.0 == id) {
             let request = without_arguments(&request);
-            row.request = request.map_err(|error| damaged(rows.session, 0, &error))?;
+            row.request = request.map_err(|error| damaged(rows.session, 0, error))?;
         }
     }
     Ok(())
 }
 
 /// Sends the statement until the batch is stored or refused.
-async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<End, Failure> {
+async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<End> {
     let first_seq = rows.first_seq.unsigned_abs();
     // After a lost reply the log may end with these events.
     let mut known = new.known.as_ref().filter(|_| !tx.is_repeated());
@@ -190,36 +191,40 @@ async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<End, 
 }
 
 /// Returns the hash of the event before this one; an empty one if there is none.
-async fn previous_hash(tx: &mut Tx<'_>, session: &SessionId, seq: u64) -> Result<Vec<u8>, Failure> {
+async fn previous_hash(tx: &mut Tx<'_>, session: &SessionId, seq: u64) -> Result<Vec<u8>> {
     let before = seq.saturating_sub(1);
     let hash = tx.value(PREVIOUS_HASH, values![session, before]).await?;
     Ok(hash.unwrap_or_default())
 }
 
-async fn send_once(
+async fn send_once<'a>(
     tx: &mut Tx<'_>,
-    rows: &Rows<'_>,
+    rows: &Rows<'a>,
     previous: &[u8],
     hashes: &[&[u8]],
     guard: &Guard,
-) -> Result<Found, Failure> {
+) -> Result<Found> {
     let (append, owner): (Append, Value<'_>) = match guard {
         Guard::Lease(fence) => (APPEND_LEASED, Value::Int(*fence)),
-        Guard::Free { replica } => (APPEND_FREE, Value::Text(replica)),
+        Guard::Free { replica } => (APPEND_FREE, replica.to_value()),
         Guard::Hidden => (APPEND_HIDDEN, Value::Int(0)),
     };
     let events = &rows.events;
+    let texts = |text: fn(&StoredEvent<'a>) -> &'a str| {
+        let texts = events.iter().map(|event| Cow::Borrowed(text(event)));
+        Value::Texts(texts.collect())
+    };
     let mut values = vec![
-        Value::Text(rows.session.as_str()),
+        rows.session.to_value(),
         owner,
         Value::Int(rows.first_seq),
-        Value::Bytes(previous),
-        Value::Texts(events.iter().map(|event| event.turn).collect()),
-        Value::Texts(events.iter().map(|event| event.frame).collect()),
-        Value::Texts(events.iter().map(|event| event.author).collect()),
+        previous.to_value(),
+        texts(|event| event.turn),
+        texts(|event| event.frame),
+        texts(|event| event.author),
         Value::Ints(events.iter().map(|event| event.time).collect()),
-        Value::Texts(events.iter().map(|event| event.body).collect()),
-        Value::Blobs(hashes.to_vec()),
+        texts(|event| event.body),
+        Value::Blobs(hashes.iter().map(|hash| Cow::Borrowed(*hash)).collect()),
     ];
     let changes;
     let statement = if rows.changes.is_empty() {
@@ -227,14 +232,13 @@ async fn send_once(
     } else {
         changes = serde_json::to_string(&rows.changes)
             .map_err(|error| Failure::other(format!("rows cannot be written: {error}")))?;
-        values.push(Value::Text(&changes));
+        values.push(changes.to_value());
         append.with_changes
     };
     let found = tx.query_opt(statement, &values, Found::of).await?;
     found.ok_or_else(|| Failure::other("an append was not answered"))
 }
 
-/// The result of PostgreSQL's append.
 struct Found {
     has_session: bool,
     is_allowed: bool,
@@ -245,7 +249,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(row: Row<'_>) -> Result<Self, Failure> {
+    fn of(row: Row<'_>) -> Result<Self> {
         Ok(Self {
             has_session: row.get(0)?,
             is_allowed: row.get(1)?,

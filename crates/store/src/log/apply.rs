@@ -1,6 +1,6 @@
 //! Row changes in SQLite, statement by statement. PostgreSQL has them in the statement that appends.
 
-use crate::engine::{Failure, Tx, statements, values};
+use crate::engine::{Result, Tx, statements, values};
 use crate::projection::RowChanges;
 use lango_core::{SessionId, Text};
 
@@ -9,7 +9,7 @@ pub(super) async fn apply(
     tx: &mut Tx<'_>,
     session: &SessionId,
     changes: &RowChanges<'_>,
-) -> Result<(), Failure> {
+) -> Result<()> {
     for row in &changes.continued {
         let values = values![session, row.turn, row.delegation, row.answer, row.finished];
         tx.execute(CONTINUE_TURN, values).await?;

@@ -1,7 +1,7 @@
 //! A batch of events as the rows that it becomes, and the ends of logs.
 
 use crate::chain::StoredEvent;
-use crate::engine::{Failure, stored};
+use crate::engine::{Result, stored};
 use crate::projection::RowChanges;
 use crate::stored::failed;
 use lango_core::{Event, SessionId, StoreError};
@@ -55,7 +55,7 @@ impl<'a> Rows<'a> {
         session: &'a SessionId,
         events: &'a [Event],
         bodies: impl Iterator<Item = &'a str>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let row = |(event, body): (&'a Event, &'a str)| {
             Ok(StoredEvent {
                 session: session.as_str(),
@@ -68,7 +68,7 @@ impl<'a> Rows<'a> {
             })
         };
         let rows = events.iter().zip(bodies).map(row);
-        let rows: Vec<_> = rows.collect::<Result<_, Failure>>()?;
+        let rows: Vec<_> = rows.collect::<Result<_>>()?;
         Ok(Self {
             session,
             first_seq: rows.first().map_or(0, |row| row.seq),

@@ -1,7 +1,7 @@
 //! The state of a session that a new turn needs: the end of the log and the exchanges of its history, read by key.
 
 use super::batch::End;
-use crate::engine::{Failure, Row, Sql, Tx, sql, values};
+use crate::engine::{Result, Row, Sql, Tx, sql, values};
 use crate::stored::{exchange_in, not_found};
 use lango_core::{AgentName, SessionHead, SessionId};
 
@@ -10,7 +10,7 @@ pub(super) async fn head(
     tx: &mut Tx<'_>,
     session: &SessionId,
     root_agent: &AgentName,
-) -> Result<(SessionHead, End), Failure> {
+) -> Result<(SessionHead, End)> {
     let (mut head, mut turns) = (None, Vec::new());
     let values = values![session, SessionHead::BLOCK];
     tx.query(HEAD, values, |row| {
@@ -35,7 +35,7 @@ pub(super) async fn head(
     Ok((head, end))
 }
 
-fn without_history(row: Row<'_>) -> Result<(SessionHead, End), Failure> {
+fn without_history(row: Row<'_>) -> Result<(SessionHead, End)> {
     let end = End {
         seq: row.get::<Option<u64>>(1)?.unwrap_or(0),
         hash: row.get::<Option<_>>(2)?.unwrap_or_default(),

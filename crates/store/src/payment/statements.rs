@@ -58,30 +58,3 @@ statements! {
       FROM payment_budgets
      WHERE session = $1 AND host = $2 AND \"user\" = $3 AND network = $4 AND wallet = $5";
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
-
-    /// Payments of a few accounts, most of them over.
-    const MORE: &str = r#"
-        INSERT INTO payment_accounts SELECT 'n', 'w_' || n, 0 FROM generate_series(1, 2000) AS n;
-        INSERT INTO payments (id, network, wallet, "user", session, recipient, purpose, host, budget, amount, day, state,
-            valid_before, detail, revision, created, updated, nonce)
-        SELECT 'p_' || n, 'n', 'w_' || n % 40, 'u', 's', 'r', 'p', 'h', 'b_' || n % 4000, 1, n / 400,
-               CASE n % 100 WHEN 0 THEN 'signed' ELSE 'settled' END, 0, '', 0, n, n, n FROM generate_series(1, 20000) AS n;
-        INSERT INTO payment_budgets (id, network, wallet, "user", session, host, amount, created)
-        SELECT 'b_' || n, 'n', 'w_' || n % 40, 'u', 's_' || n % 1000, 'h', 1, n FROM generate_series(1, 4000) AS n;
-        ANALYZE payment_accounts, payments, payment_budgets"#;
-
-    #[tokio::test]
-    async fn no_statement_on_payments_scans_a_table_or_sorts() {
-        let postgres = ManyRows::open(MORE).await;
-        for statement in ALL {
-            assert_sqlite_uses_keys(*statement, &[]);
-            let plan = postgres.plan(*statement).await;
-            assert!(!plan.contains("Seq Scan"), "{plan}");
-        }
-    }
-}

@@ -8,8 +8,9 @@ use super::PostgresEngine;
 use super::failure::Failure;
 use super::leases::{OwnedLease, Ticket, now};
 use super::statements::leases::{CLAIM, IS_NEXT, JOIN_QUEUE};
-use crate::engine::{Mode, values};
+use crate::engine::{Mode, ToValue, Value, owned, values};
 use crate::queue::{QueuePlace, busy};
+use crate::stored::failed;
 use lango_core::{BoxLease, BusyPolicy, SessionId, SessionLease as _, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +20,7 @@ use tokio::sync::broadcast::error::RecvError;
 /// Interval between two checks of a waiter.
 const CHECK_EVERY: Duration = Duration::from_millis(200);
 
-/// The session, this replica, the length of a lease or ticket in seconds, and the tickets that this replica has released.
-type Request = (SessionId, String, f64, Vec<i64>);
-
 impl PostgresEngine {
-    /// Acquires the lease of a session.
     pub(crate) async fn lease(
         &self,
         session: &SessionId,
@@ -61,11 +58,12 @@ impl PostgresEngine {
         }
     }
 
-    fn request(&self, session: &SessionId) -> Request {
+    /// Returns values of statements: the session, this replica, the length of a lease or ticket in seconds, the tickets that
+    /// this replica has released, and one more.
+    fn values(&self, session: &SessionId, last: impl ToValue) -> Vec<Value<'static>> {
         let table = self.table();
-        let released = table.released_tickets(session);
-        let seconds = table.length.as_secs_f64();
-        (session.clone(), table.replica.clone(), seconds, released)
+        let (released, seconds) = (table.released_tickets(session), table.length.as_secs_f64());
+        owned(values![session, table.replica, seconds, released, last])
     }
 
     /// Claims a session for the waiter in this place, if it is free and no other waiter came before; otherwise returns the place.
@@ -77,18 +75,12 @@ impl PostgresEngine {
     ) -> Result<Result<OwnedLease, QueuePlace>, StoreError> {
         let (database, leases) = (Arc::clone(&self.database), Arc::clone(self.table()));
         let number = ticket.as_ref().map(|ticket| ticket.number);
-        let request = (self.request(session), number);
+        let values = self.values(session, number);
         let session = session.clone();
         // In a task of its own: if the waiter is dropped, the claim is released when the database has answered, and then the place.
         let claim = tokio::spawn(async move {
             let asked = now();
-            let fence = database.run(Mode::WriteOne, request, |tx, (request, ticket)| {
-                Box::pin(async move {
-                    let (session, replica, seconds, released) = request;
-                    let values = values![session, replica, seconds, released, ticket];
-                    tx.query_opt(CLAIM, values, |row| row.get(0)).await
-                })
-            });
+            let fence = database.query_opt(Mode::WriteOne, CLAIM, values, |row| row.get(0));
             let Some(fence) = fence.await? else {
                 return Ok(Err(place));
             };
@@ -114,25 +106,17 @@ impl PostgresEngine {
         Ok(claimed)
     }
 
-    /// Joins the queue over all replicas.
     async fn join(&self, session: &SessionId, most: usize) -> Result<Ticket, StoreError> {
         let (database, leases) = (Arc::clone(&self.database), Arc::clone(self.table()));
-        let request = (self.request(session), most);
+        let values = self.values(session, most);
         let session = session.clone();
         // In a task of its own: if the waiter is dropped, the ticket is released when the database has answered.
         let join = tokio::spawn(async move {
-            let joined = database.run(Mode::WriteOne, request, |tx, (request, most)| {
-                Box::pin(async move {
-                    let (session, replica, seconds, released) = request;
-                    let values = values![session, replica, seconds, released, most];
-                    let answer = tx.query_opt(JOIN_QUEUE, values, |row| {
-                        Ok((row.get::<Option<i64>>(0)?, row.get::<usize>(1)?))
-                    });
-                    let answer = answer.await?;
-                    answer.ok_or_else(|| Failure::other("a queue was not answered"))
-                })
+            let joined = database.query_opt(Mode::WriteOne, JOIN_QUEUE, values, |row| {
+                Ok((row.get::<Option<i64>>(0)?, row.get::<usize>(1)?))
             });
-            let (number, waiting) = joined.await?;
+            let joined = joined.await?;
+            let (number, waiting) = joined.ok_or_else(|| failed("a queue was not answered"))?;
             let number = number.ok_or_else(|| busy(&session, Some(waiting)))?;
             leases.add_ticket(number);
             Ok(Ticket {
@@ -155,19 +139,11 @@ impl PostgresEngine {
             Some(ticket) => ticket.number,
             None => ticket.insert(self.join(session, most).await?).number,
         };
-        let request = (self.request(session), number);
-        let answer = self
-            .database
-            .run(Mode::Read, request, |tx, (request, ticket)| {
-                Box::pin(async move {
-                    let (session, replica, _, released) = request;
-                    let values = values![session, replica, ticket, released];
-                    tx.query_opt(IS_NEXT, values, |row| {
-                        Ok((row.get(0)?, row.get::<bool>(1)?))
-                    })
-                    .await
-                })
-            });
+        let released = self.table().released_tickets(session);
+        let values = owned(values![session, self.replica(), number, released]);
+        let answer = self.database.query_opt(Mode::Read, IS_NEXT, values, |row| {
+            Ok((row.get(0)?, row.get::<bool>(1)?))
+        });
         let Some((is_next, has_ticket)) = answer.await? else {
             return Ok(false);
         };
@@ -192,7 +168,7 @@ async fn release_of(released: &mut Receiver<SessionId>, session: &SessionId) {
 }
 
 fn stopped(error: tokio::task::JoinError) -> StoreError {
-    StoreError::Failed {
-        detail: format!("the runtime ended while a session was claimed: {error}"),
-    }
+    failed(format!(
+        "the runtime ended while a session was claimed: {error}"
+    ))
 }

@@ -7,7 +7,8 @@ use super::address::Address;
 use super::failure::Failure;
 use super::statements::start::set_up;
 use super::{PostgresOptions, migrations, pgvector};
-use crate::engine::{Input, Mode, Output, Tx, Work};
+use crate::engine::{Input, Mode, Output, Result, Row, Sql, Tx, Value, Work};
+use crate::stored::failed;
 use crate::tables::{OpenMode, checkpoint};
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
@@ -32,13 +33,11 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(
 /// The values of a statement.
 pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
-pub(super) struct Database {
-    pub(super) address: Address,
+pub(crate) struct Database {
+    pub(crate) address: Address,
     pool: Pool,
     is_open: OnceCell<()>,
-    options: PostgresOptions,
-    /// Beyond how many vectors an index for them is of use.
-    pub(super) min_indexed_vectors: u64,
+    pub(crate) options: PostgresOptions,
 }
 
 impl Database {
@@ -65,20 +64,17 @@ impl Database {
             .recycle_timeout(Some(options.lease))
             .post_create(set_up)
             .build()
-            .map_err(|error| StoreError::Failed {
-                detail: error.to_string(),
-            })?;
+            .map_err(|error| failed(error.to_string()))?;
         Ok(Self {
             address,
             pool,
             is_open: OnceCell::new(),
             options,
-            min_indexed_vectors: options.min_indexed_vectors,
         })
     }
 
     /// Connects and migrates the schema, unless that has happened.
-    pub(super) async fn open(&self) -> Result<(), StoreError> {
+    pub(crate) async fn open(&self) -> Result<(), StoreError> {
         let opened = self.is_open.get_or_try_init(|| async {
             let mut retry = Retry::within(FIRST_CONNECTION);
             loop {
@@ -94,7 +90,7 @@ impl Database {
         }
     }
 
-    async fn try_open(&self) -> Result<(), Failure> {
+    async fn try_open(&self) -> Result<()> {
         let mut client = self.pool.get().await?;
         let Address { place, shown, .. } = &self.address;
         migrations::migrate(&mut client, place).await?;
@@ -103,7 +99,7 @@ impl Database {
         {
             return Err(transfer.refusal(place.clone(), shown).into());
         }
-        pgvector::prepare(&mut client, self.min_indexed_vectors).await
+        pgvector::prepare(&mut client, self.options.min_indexed_vectors).await
     }
 
     /// Adds why no password was found to an error about a password.
@@ -120,12 +116,12 @@ impl Database {
     }
 
     /// Returns a connection for work that takes longer than an attempt may.
-    pub(super) async fn connection(&self) -> Result<Object, Failure> {
+    pub(super) async fn connection(&self) -> Result<Object> {
         Ok(self.pool.get().await?)
     }
 
     /// Runs work, again if it fails in a way that may pass.
-    pub(super) async fn run<A: Input, T: Output>(
+    pub(crate) async fn run<A: Input, T: Output>(
         &self,
         mode: Mode,
         given: A,
@@ -145,13 +141,27 @@ impl Database {
         }
     }
 
+    /// Reads the first row of one statement, if there is one.
+    pub(super) async fn query_opt<T: Output>(
+        &self,
+        mode: Mode,
+        sql: Sql,
+        values: Vec<Value<'static>>,
+        read: fn(Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let work = self.run(mode, (sql, values, read), |tx, (sql, values, read)| {
+            Box::pin(tx.query_opt(*sql, values, read))
+        });
+        work.await
+    }
+
     async fn attempt<A: Input, T: Output>(
         &self,
         mode: Mode,
         given: &A,
         work: Work<A, T>,
         is_repeated: bool,
-    ) -> Result<T, Failure> {
+    ) -> Result<T> {
         let mut client = self.pool.get().await?;
         let limit = match mode {
             // This leaves time for another attempt while a lease lasts.
@@ -205,7 +215,7 @@ async fn transaction<A: Input, T: Output>(
     given: &A,
     work: Work<A, T>,
     is_committing: &mut bool,
-) -> Result<T, Failure> {
+) -> Result<T> {
     let started = in_time(ATTEMPT, async {
         let mut builder = client.build_transaction();
         if mode == Mode::Snapshot {
@@ -225,8 +235,8 @@ async fn transaction<A: Input, T: Output>(
 
 pub(super) async fn in_time<T>(
     limit: Duration,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
+    work: impl Future<Output = Result<T>>,
+) -> Result<T> {
     timeout(limit, work).await.unwrap_or(Err(Failure::Timeout))
 }
 
@@ -248,7 +258,7 @@ impl Retry {
     }
 
     /// Waits before the next attempt, or returns the failure if there must not be one.
-    async fn after(&mut self, failure: Failure) -> Result<(), Failure> {
+    async fn after(&mut self, failure: Failure) -> Result<()> {
         self.is_uncertain |= failure.is_uncertain();
         if !failure.may_pass() || Instant::now() + self.pause > self.end {
             return Err(failure);
@@ -262,7 +272,6 @@ impl Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Sql;
     use lango_testkit::postgres;
 
     const INSERT: Sql = Sql::only_postgres("INSERT INTO slow VALUES (1)");

@@ -45,7 +45,6 @@ impl Failure {
         self.state() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
     }
 
-    /// Returns whether a row is locked.
     pub(super) fn is_locked(&self) -> bool {
         self.state() == Some(&SqlState::LOCK_NOT_AVAILABLE)
     }

@@ -31,7 +31,6 @@ pub(super) fn now() -> Moment {
     Duration::new(seconds, nanoseconds)
 }
 
-/// A session's lease.
 #[derive(Debug)]
 pub(crate) struct Lease {
     pub session: SessionId,
@@ -144,14 +143,10 @@ pub(super) struct Release {
     until: Moment,
 }
 
-/// All leases of this replica.
 pub(super) struct LeaseTable {
-    /// The name of this replica.
     pub replica: String,
-    /// Length of a lease.
     pub length: Duration,
     state: Mutex<State>,
-    /// Wakes the renewer.
     pub wake: Notify,
     /// Whether the store is being dropped.
     pub closing: watch::Sender<bool>,
@@ -205,7 +200,6 @@ impl LeaseTable {
         lease
     }
 
-    /// Adds a ticket, to be renewed.
     pub(super) fn add_ticket(&self, ticket: i64) {
         self.update(|state| state.tickets.insert(ticket));
     }
@@ -263,7 +257,6 @@ impl LeaseTable {
         state.releases.clone()
     }
 
-    /// Returns the leases and tickets to renew.
     pub(super) fn to_renew(&self) -> (Vec<Arc<Lease>>, Vec<i64>) {
         let mut state = self.state();
         state.is_renewal_due = false;

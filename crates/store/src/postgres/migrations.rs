@@ -5,6 +5,7 @@
 
 use super::failure::Failure;
 use super::statements::start::LOCK_MIGRATIONS;
+use crate::engine::Result;
 use deadpool_postgres::Object;
 use lango_core::StoreError;
 use tokio_postgres::GenericClient;
@@ -46,7 +47,7 @@ const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS lango_migrations (
      version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied TIMESTAMPTZ NOT NULL DEFAULT now())";
 
 /// Applies the missing files, and refuses the schema of a newer version of lango.
-pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<(), Failure> {
+pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<()> {
     let server = client.query_one(SERVER, &[]).await?;
     let (encoding, version): (&str, i32) = (server.try_get(0)?, server.try_get(2)?);
     let unfit = |detail| StoreError::Unreadable {
@@ -84,8 +85,7 @@ pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<(), Fail
     Ok(())
 }
 
-/// Returns the number of applied files.
-async fn schema(client: &impl GenericClient, place: &str) -> Result<usize, Failure> {
+async fn schema(client: &impl GenericClient, place: &str) -> Result<usize> {
     let exists = "SELECT to_regclass('lango_migrations') IS NOT NULL";
     if !client.query_one(exists, &[]).await?.try_get::<_, bool>(0)? {
         return Ok(0);

@@ -13,7 +13,7 @@
 use super::database::Database;
 use super::failure::Failure;
 use super::statements::start::LOCK_MIGRATIONS;
-use crate::engine::Tx;
+use crate::engine::{Result, Tx};
 use crate::library::VectorSearch;
 use crate::library::nearest::{NearestQuery, nearest_first};
 use crate::library::vectors::cosine;
@@ -64,11 +64,11 @@ struct Index {
 }
 
 impl State {
-    async fn of(client: &impl GenericClient) -> Result<Self, Failure> {
+    async fn of(client: &impl GenericClient) -> Result<Self> {
         Self::read(&client.query_one(STATE, &[]).await?)
     }
 
-    fn read(row: &Row) -> Result<Self, Failure> {
+    fn read(row: &Row) -> Result<Self> {
         let (version, schema) = (row.try_get::<_, Option<_>>(0)?, row.try_get(1)?);
         let (available, may) = (row.try_get::<_, Option<_>>(6)?, row.try_get(7)?);
         Ok(Self {
@@ -90,7 +90,6 @@ impl State {
         fits.then_some(Index { dimensions, schema })
     }
 
-    /// The index that exists.
     fn usable(&self) -> Option<Index> {
         self.possible().filter(|_| self.index == Some(true))
     }
@@ -153,7 +152,7 @@ fn is_new_enough(version: &str) -> bool {
 }
 
 /// Describes how the nearest vectors are found.
-pub(crate) async fn describe(tx: &mut Tx<'_>, min_indexed: u64) -> Result<VectorSearch, Failure> {
+pub(crate) async fn describe(tx: &mut Tx<'_>, min_indexed: u64) -> Result<VectorSearch> {
     let transaction = tx.as_postgres();
     let transaction = transaction.ok_or_else(|| Failure::other("this is not PostgreSQL"))?;
     Ok(State::of(&**transaction).await?.describe(min_indexed))
@@ -161,19 +160,19 @@ pub(crate) async fn describe(tx: &mut Tx<'_>, min_indexed: u64) -> Result<Vector
 
 /// Prepares the index at a start, on a current schema: installs the extension if that is possible, and creates the index if
 /// that is useful and quick. Otherwise it is one statement. If anything fails, searches scan.
-pub(super) async fn prepare(client: &mut Object, min_indexed: u64) -> Result<(), Failure> {
+pub(super) async fn prepare(client: &mut Object, min_indexed: u64) -> Result<()> {
     unless_uncertain(install_and_create(client, min_indexed).await).map(|_| ())
 }
 
 /// Whether an optional step succeeded. Fails only if the connection may be lost.
-fn unless_uncertain(step: Result<(), Failure>) -> Result<bool, Failure> {
+fn unless_uncertain(step: Result<()>) -> Result<bool> {
     match step {
         Err(failure) if failure.is_uncertain() => Err(failure),
         step => Ok(step.is_ok()),
     }
 }
 
-async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<(), Failure> {
+async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<()> {
     let state = State::of(&***client).await?;
     let available = state.available.as_ref();
     let can_be_installed = available.is_some_and(|(version, may)| *may && is_new_enough(version));
@@ -197,8 +196,8 @@ async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<(),
 
 /// Creates the index of any number of vectors, concurrently with other work, and drops useless ones. Describes how the nearest
 /// vectors are found then.
-pub(super) async fn create_index(database: &Database) -> Result<VectorSearch, Failure> {
-    let min_indexed = database.min_indexed_vectors;
+pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
+    let min_indexed = database.options.min_indexed_vectors;
     // Taken out of the pool, because its settings and its lock must end with it.
     let client = Object::take(database.connection().await?);
     let state = State::of(&*client).await?;
@@ -234,7 +233,7 @@ pub(crate) async fn nearest(
     tx: &mut Tx<'_>,
     query: &NearestQuery,
     vectors: i64,
-) -> Result<Option<Vec<(i64, f64)>>, Failure> {
+) -> Result<Option<Vec<(i64, f64)>>> {
     let (Some(transaction), Some(vector)) = (tx.as_postgres(), vector_text(&query.vector)) else {
         return Ok(None);
     };
@@ -266,7 +265,7 @@ pub(crate) async fn nearest(
         return Ok(None);
     }
     let with_cosine = |row: &Row| Ok((row.try_get(0)?, cosine(&query.vector, row.try_get(1)?)));
-    let cosines: Result<_, Failure> = rows.iter().map(with_cosine).collect();
+    let cosines: Result<_> = rows.iter().map(with_cosine).collect();
     Ok(Some(nearest_first(cosines?, query.limit)))
 }
 
@@ -392,7 +391,6 @@ impl Index {
 mod tests {
     use super::*;
     use crate::Store;
-    use crate::library::LibraryRows as _;
     use crate::postgres::statements::plans::plan_of;
     use lango_testkit::postgres;
     use tokio_postgres::NoTls;

@@ -34,7 +34,6 @@ pub(super) enum Trust {
     Host(Option<PathBuf>),
 }
 
-/// The TLS configuration of connections.
 #[derive(Clone)]
 pub(crate) struct Tls {
     config: Arc<ClientConfig>,
@@ -122,7 +121,6 @@ fn is_root(error: &CertificateError) -> bool {
     matches!(error.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-/// Describes what is wrong with a certificate.
 #[allow(
     deprecated,
     reason = "other versions of the library return the old variants"

@@ -4,6 +4,7 @@ use super::failure::{Failure, place_of};
 use super::migrations;
 use super::place::{self, APPLICATION_ID};
 use super::upkeep::refuse_unfinished;
+use crate::engine::Result;
 use lango_core::StoreError;
 use rusqlite::backup::Backup;
 use rusqlite::config::DbConfig;
@@ -44,7 +45,7 @@ pub(super) fn open_whole(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-fn try_open(path: &Path) -> Result<Connection, Failure> {
+fn try_open(path: &Path) -> Result<Connection> {
     place::prepare(path)?;
     let mut connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     if connection.is_readonly(MAIN_DB)? {
@@ -61,7 +62,6 @@ fn try_open(path: &Path) -> Result<Connection, Failure> {
     Ok(connection)
 }
 
-/// Opens a new database in memory.
 pub(crate) fn open_in_memory() -> rusqlite::Result<Connection> {
     /// An empty database with the newest schema: copying it takes a tenth of the time that migrating does.
     static TEMPLATE: Mutex<Option<Connection>> = Mutex::new(None);
@@ -136,7 +136,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn set_up(connection: &Connection, path: &Path) -> Result<(), Failure> {
+fn set_up(connection: &Connection, path: &Path) -> Result<()> {
     // Checked again on this connection: a process that died while it created the file may have left a page with this id, and a
     // journal that rolls it back.
     let owner =

@@ -47,7 +47,6 @@ pub(crate) fn sqlite_error(place: String, error: &Error) -> StoreError {
     }
 }
 
-/// Converts an error of creating the file.
 pub(super) fn creation_error(path: &Path, error: &io::Error) -> StoreError {
     let (place, detail) = (place_of(path), error.to_string());
     match error.kind() {

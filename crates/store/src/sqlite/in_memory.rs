@@ -1,7 +1,7 @@
 //! A database in memory: one connection behind a lock, used on the caller's thread.
 
 use super::connection::open_in_memory;
-use super::failure::Failure;
+use crate::engine::Result;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +11,9 @@ use std::sync::{Mutex, PoisonError};
 pub(super) struct InMemory(Mutex<Option<Connection>>);
 
 impl InMemory {
-    /// Runs work on the connection.
     pub(super) fn with<T>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
+        work: impl FnOnce(&mut Connection) -> Result<T>,
     ) -> Result<T, StoreError> {
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let result = || {

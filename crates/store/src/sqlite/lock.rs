@@ -106,7 +106,6 @@ impl SessionLease for FileLock {
     }
 }
 
-/// The paths of a session's files.
 struct LockFiles {
     lock: PathBuf,
     /// The folder with the files of the waiters.

@@ -3,7 +3,8 @@
 //! `user_version` is the number of applied files. Each file is applied in a transaction together with its number, so that a crash
 //! leaves no half of a file, and two processes that start at once apply it once.
 
-use super::failure::{Failure, place_of};
+use super::failure::place_of;
+use crate::engine::Result;
 use lango_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
@@ -31,7 +32,7 @@ const MIGRATIONS: [&str; 16] = [
 const KNOWN: u32 = MIGRATIONS.len() as u32;
 
 /// Refuses a database of a newer version of lango.
-pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_newer(connection: &Connection, path: &Path) -> Result<()> {
     let found = schema(connection)?;
     if found > KNOWN {
         return Err(StoreError::TooNew {
@@ -48,7 +49,6 @@ pub(super) fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
     Ok(schema(connection)? == KNOWN)
 }
 
-/// Applies the missing files.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     while schema(connection)? < KNOWN {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -48,7 +48,6 @@ pub(super) fn prepare(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns the path with this suffix.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

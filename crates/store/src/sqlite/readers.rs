@@ -4,6 +4,8 @@
 use super::connection::{open_immutable, open_reader};
 use super::failure::Failure;
 use super::writer::Writer;
+use crate::engine::Result;
+use crate::stored::failed;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,15 +29,12 @@ impl Readers {
         })
     }
 
-    /// Runs work on a free connection.
     pub(super) async fn read<T, F>(self: &Arc<Self>, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: FnOnce(&mut Connection) -> Result<T, Failure> + Send + 'static,
+        F: FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     {
-        let stopped = |detail: String| StoreError::Failed {
-            detail: format!("a reader has stopped: {detail}"),
-        };
+        let stopped = |detail: String| failed(format!("a reader has stopped: {detail}"));
         let permit = Arc::clone(&self.permits).acquire_owned().await;
         let permit = permit.map_err(|error| stopped(error.to_string()))?;
         let readers = Arc::clone(self);
@@ -49,7 +48,7 @@ impl Readers {
 
     fn read_now<T>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T, Failure>,
+        work: impl FnOnce(&mut Connection) -> Result<T>,
     ) -> Result<T, StoreError> {
         let path = &self.writer.path;
         if let Err(refusal) = self.writer.open() {

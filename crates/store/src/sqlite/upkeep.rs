@@ -5,7 +5,8 @@ use super::failure::{Failure, creation_error, place_of};
 use super::place::beside;
 use super::{SqliteEngine, lock};
 use crate::archive::WipeOutcome;
-use crate::engine::Tx;
+use crate::engine::{Result, Tx};
+use crate::stored::failed;
 use crate::tables::checkpoint;
 use futures_util::FutureExt as _;
 use lango_core::StoreError;
@@ -53,15 +54,13 @@ impl SqliteEngine {
         seen: impl Fn(u64, u64) + Send + 'static,
     ) -> Result<(), StoreError> {
         let path = self.path().map(Path::to_owned);
-        let path = path.ok_or_else(|| StoreError::Failed {
-            detail: "a database in memory cannot be copied".to_owned(),
-        })?;
+        let path = path.ok_or_else(|| failed("a database in memory cannot be copied"))?;
         blocking(move || back_up(&path, &to, &seen)).await
     }
 }
 
 /// Refuses the target of an unfinished transfer.
-pub(super) fn refuse_unfinished(connection: &mut Connection, path: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_unfinished(connection: &mut Connection, path: &Path) -> Result<()> {
     match checkpoint(&mut Tx::sqlite(connection)).now_or_never() {
         Some(Ok(None)) | None => Ok(()),
         Some(Ok(Some(found))) => Err(found.refusal(place_of(path), &shown_place(path)).into()),
@@ -77,14 +76,12 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, StoreError> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| StoreError::Failed {
-        detail: format!("it was interrupted: {error}"),
-    })?
+    done.map_err(|error| failed(format!("it was interrupted: {error}")))?
 }
 
 fn compact(path: &Path) -> Result<WipeOutcome, StoreError> {
     let connection = open_whole(path)?;
-    let rewrite = || -> Result<bool, Failure> {
+    let rewrite = || -> Result<bool> {
         connection.execute_batch("VACUUM")?;
         // The first column says whether another connection kept it from emptying the log.
         let empty_log = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -101,15 +98,13 @@ fn compact(path: &Path) -> Result<WipeOutcome, StoreError> {
 fn back_up(path: &Path, to: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
     // This migrates an older schema.
     drop(open_whole(path)?);
-    let failed = |error| creation_error(to, &error);
-    if to.try_exists().map_err(failed)? {
-        return Err(StoreError::Failed {
-            detail: format!("`{}` exists already", to.display()),
-        });
+    let not_created = |error| creation_error(to, &error);
+    if to.try_exists().map_err(not_created)? {
+        return Err(failed(format!("`{}` exists already", to.display())));
     }
     // The file has another name until it is complete.
     let part = beside(to, &format!(".{}.part", std::process::id()));
-    let copied = copy(path, &part, seen).and_then(|()| rename(&part, to).map_err(failed));
+    let copied = copy(path, &part, seen).and_then(|()| rename(&part, to).map_err(not_created));
     if copied.is_err() {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let _ = fs::remove_file(beside(&part, suffix));
@@ -127,7 +122,7 @@ fn copy(path: &Path, part: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreEr
         .open(part)
         .map_err(|error| creation_error(part, &error))?;
     let source = open_reader(path).map_err(|error| Failure::from(error).about(path))?;
-    let copied = || -> Result<(), Failure> {
+    let copied = || -> Result<()> {
         // One snapshot, however much is written meanwhile.
         source.execute_batch("BEGIN; SELECT count(*) FROM sqlite_schema")?;
         let mut target = Connection::open(part)?;
@@ -142,11 +137,7 @@ fn copy(path: &Path, part: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreEr
     copied().map_err(|failure| failure.about(part))
 }
 
-fn copy_pages(
-    source: &Connection,
-    target: &mut Connection,
-    seen: &dyn Fn(u64, u64),
-) -> Result<(), Failure> {
+fn copy_pages(source: &Connection, target: &mut Connection, seen: &dyn Fn(u64, u64)) -> Result<()> {
     let backup = Backup::new(source, target)?;
     let mut tries = 0;
     loop {

@@ -6,7 +6,8 @@
 
 use super::connection::{execute, open_whole, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
-use crate::engine::Durability;
+use crate::engine::{Durability, Result};
+use crate::stored::failed;
 use crate::tables::OpenMode;
 use lango_core::StoreError;
 use rusqlite::Connection;
@@ -26,7 +27,7 @@ const GROUP: usize = 64;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A change. It may be run again if its group has to be.
-type Change = Box<dyn Fn(&mut Connection) -> Result<(), Failure> + Send>;
+type Change = Box<dyn Fn(&mut Connection) -> Result<()> + Send>;
 
 pub(super) struct Work {
     change: Change,
@@ -65,9 +66,7 @@ impl WriterThread {
         let thread = thread::Builder::new()
             .name("lango-writer".to_owned())
             .spawn(move || write_until_closed(&mut connection, &path, queue))
-            .map_err(|error| StoreError::Failed {
-                detail: format!("cannot start the writer: {error}"),
-            })?;
+            .map_err(|error| failed(format!("cannot start the writer: {error}")))?;
         Ok(Self { jobs, thread })
     }
 }
@@ -81,7 +80,6 @@ impl Writer {
         }
     }
 
-    /// Opens the database, unless it is open.
     pub(super) fn open(&self) -> Result<(), StoreError> {
         self.jobs().map(drop)
     }
@@ -104,7 +102,7 @@ impl Writer {
     ) -> Result<T, StoreError>
     where
         T: Send + 'static,
-        F: Fn(&mut Connection) -> Result<T, Failure> + Send + 'static,
+        F: Fn(&mut Connection) -> Result<T> + Send + 'static,
     {
         let result = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&result);
@@ -113,9 +111,7 @@ impl Writer {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             Ok(())
         });
-        let stopped = || StoreError::Failed {
-            detail: "the writer has stopped".to_owned(),
-        };
+        let stopped = || failed("the writer has stopped");
         let work = Work { change, durability };
         let (answer, answered) = oneshot::channel();
         let sent = self.jobs()?.send(Job { work, answer }).await;
@@ -191,7 +187,7 @@ fn try_group(
     connection: &mut Connection,
     group: &[&Work],
     synced: &mut Durability,
-) -> rusqlite::Result<Vec<Result<(), Failure>>> {
+) -> rusqlite::Result<Vec<Result<()>>> {
     let needed = durability_of(group);
     if *synced != needed {
         let set = match needed {
@@ -226,10 +222,7 @@ pub(super) fn end(connection: &Connection, is_ok: bool) -> rusqlite::Result<()> 
 }
 
 /// Runs a job in a savepoint. The outer error is one that rolled back the whole transaction.
-fn run_in_savepoint(
-    connection: &mut Connection,
-    work: &Work,
-) -> rusqlite::Result<Result<(), Failure>> {
+fn run_in_savepoint(connection: &mut Connection, work: &Work) -> rusqlite::Result<Result<()>> {
     execute(connection, "SAVEPOINT job")?;
     let result = (work.change)(connection);
     match result {

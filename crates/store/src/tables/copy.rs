@@ -2,8 +2,9 @@
 //! transfer. Pages of both databases have the same order: texts are compared byte by byte.
 
 use super::{Cell, ColumnType, RowOrder, TABLES, Table, TableRow, TransferCheckpoint};
+use crate::Answer;
 use crate::archive::PAGE_BYTES;
-use crate::engine::{Engine, Failure, Row, Sql, ToValue as _, Tx, Value, sql, values};
+use crate::engine::{Engine, Failure, Result, Row, Sql, ToValue as _, Tx, Value, sql, values};
 use crate::library::index_words;
 use crate::store::Store;
 use lango_core::StoreError;
@@ -16,33 +17,43 @@ impl Store {
     pub fn place(&self) -> String {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.shown_place(),
-            Engine::Postgres(postgres) => postgres.shown_place(),
+            Engine::Postgres(postgres) => postgres.database.address.shown.clone(),
         }
     }
 
     pub async fn count_rows(&self, table: &'static Table) -> Result<u64, StoreError> {
-        let count = self.engine.read(table, |tx, table| {
-            Box::pin(async move {
-                let count = tx.value(statements(table).count, &[]).await?;
-                Ok(count.unwrap_or_default())
-            })
-        });
-        count.await
+        let statement = statements(table).count;
+        let count = self.engine.query_opt(statement, &[], |row| row.get(0));
+        Ok(count.await?.unwrap_or_default())
     }
 
     /// Reads rows of a table in its order, after a key. A page of large rows has fewer than `limit`, but at least one if
     /// there is one.
-    pub async fn table_page(
+    pub fn table_page(
         &self,
         table: &'static Table,
         after: Option<TableRow>,
         limit: usize,
-    ) -> Result<Vec<TableRow>, StoreError> {
+    ) -> Answer<'_, Vec<TableRow>> {
         let given = (table, after, limit);
-        let rows = self.engine.read(given, |tx, (table, after, limit)| {
-            Box::pin(page(tx, table, after.as_deref(), *limit))
-        });
-        rows.await
+        self.engine.read(given, |tx, (table, after, limit)| {
+            Box::pin(async move {
+                let statements = statements(table);
+                let (statement, key) = match after {
+                    Some(key) => (statements.next_page, &key[..]),
+                    None => (statements.first_page, &[][..]),
+                };
+                let mut values = row_values(key);
+                values.push(limit.to_value());
+                let read = |row: Row<'_>| {
+                    let cells = (0..table.columns.len()).map(|column| row.get(column));
+                    let cells: TableRow = cells.collect::<Result<_, _>>()?;
+                    let size = cells.iter().map(Cell::size).sum();
+                    Ok((cells, size))
+                };
+                tx.query_page(statement, &values, PAGE_BYTES, read).await
+            })
+        })
     }
 
     /// Returns the last id that a table gave a row, for tables that never reuse one.
@@ -50,9 +61,8 @@ impl Store {
         if !table.is_numbered() {
             return Ok(None);
         }
-        let id = self.engine.read(table.name, |tx, name| {
-            Box::pin(async move { tx.value::<Option<i64>>(LAST_ROW_ID, values![name]).await })
-        });
+        let values = values![table.name];
+        let id = self.engine.query_opt(LAST_ROW_ID, values, |row| row.get(0));
         Ok(id.await?.flatten())
     }
 
@@ -61,69 +71,52 @@ impl Store {
         if let Engine::Sqlite(sqlite) = &self.engine {
             return sqlite.count_locks().await;
         }
-        let count = self.engine.read((), |tx, ()| {
-            Box::pin(async move { tx.value(COUNT_LEASES, &[]).await })
-        });
+        let count = self.engine.query_opt(COUNT_LEASES, &[], |row| row.get(0));
         Ok(count.await?.unwrap_or_default())
     }
 
     /// Reads the checkpoint of an unfinished transfer.
-    pub async fn checkpoint(&self) -> Result<Option<TransferCheckpoint>, StoreError> {
-        let found = self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)));
-        found.await
+    pub fn checkpoint(&self) -> Answer<'_, Option<TransferCheckpoint>> {
+        self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)))
     }
 
     /// Inserts rows into a table and stores the checkpoint, in one transaction.
-    pub async fn insert_rows(
+    pub fn insert_rows(
         &self,
         table: &'static Table,
         rows: Vec<TableRow>,
         checkpoint: TransferCheckpoint,
-    ) -> Result<(), StoreError> {
+    ) -> Answer<'_, ()> {
         let given = (table, rows, checkpoint);
-        let inserted = self.engine.write(given, |tx, (table, rows, checkpoint)| {
+        self.engine.write(given, |tx, (table, rows, checkpoint)| {
             Box::pin(insert(tx, table, rows, checkpoint))
-        });
-        inserted.await
+        })
     }
 
     /// Makes the next ids of tables greater than these and than the ids of all rows.
-    pub async fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Result<(), StoreError> {
-        let raised = self
-            .engine
-            .write_twice(last, |tx, last| Box::pin(raise_row_ids(tx, last)));
-        raised.await
+    pub fn raise_row_ids(&self, last: Vec<(&'static Table, i64)>) -> Answer<'_, ()> {
+        self.engine.write_twice(last, |tx, last| {
+            Box::pin(async move {
+                for table in TABLES.iter().filter(|table| table.is_numbered()) {
+                    let id = last.iter().find(|(named, _)| named.name == table.name);
+                    let id = id.map(|(_, id)| *id);
+                    if !tx.is_sqlite() {
+                        let (raise, id) =
+                            (statements(table).raise_sequence, id.unwrap_or_default());
+                        tx.exists(raise, values![table.name, id]).await?;
+                    } else if id.is_some() {
+                        tx.execute(ADD_SEQUENCE, values![table.name, id]).await?;
+                        tx.execute(RAISE_SEQUENCE, values![table.name, id]).await?;
+                    }
+                }
+                Ok(())
+            })
+        })
     }
 
-    /// Removes the checkpoint.
     pub async fn finish_transfer(&self) -> Result<(), StoreError> {
-        let removed = self.engine.write_twice((), |tx, ()| {
-            Box::pin(async move { tx.execute(DROP_CHECKPOINT, &[]).await.map(drop) })
-        });
-        removed.await
+        self.engine.execute(DROP_CHECKPOINT, &[]).await.map(drop)
     }
-}
-
-async fn page(
-    tx: &mut Tx<'_>,
-    table: &'static Table,
-    after: Option<&[Cell]>,
-    limit: usize,
-) -> Result<Vec<TableRow>, Failure> {
-    let statements = statements(table);
-    let (statement, key) = match after {
-        Some(key) => (statements.next_page, key),
-        None => (statements.first_page, &[][..]),
-    };
-    let mut values = row_values(key);
-    values.push(limit.to_value());
-    let read = |row: Row<'_>| {
-        let cells = (0..table.columns.len()).map(|column| row.get(column));
-        let cells: TableRow = cells.collect::<Result<_, _>>()?;
-        let size = cells.iter().map(Cell::size).sum();
-        Ok((cells, size))
-    };
-    tx.query_page(statement, &values, PAGE_BYTES, read).await
 }
 
 fn row_values(row: &[Cell]) -> Vec<Value<'_>> {
@@ -135,7 +128,7 @@ async fn insert(
     table: &'static Table,
     rows: &[TableRow],
     checkpoint: &TransferCheckpoint,
-) -> Result<(), Failure> {
+) -> Result<()> {
     tx.execute(CREATE_CHECKPOINT, &[]).await?;
     let values: Vec<_> = rows.iter().map(|row| row_values(row)).collect();
     tx.execute_many(statements(table).insert, &values).await?;
@@ -151,7 +144,7 @@ async fn insert(
 }
 
 /// Indexes the words of chunks in PostgreSQL. SQLite's triggers do it there.
-async fn index_chunks(tx: &mut Tx<'_>, table: &Table, rows: &[TableRow]) -> Result<(), Failure> {
+async fn index_chunks(tx: &mut Tx<'_>, table: &Table, rows: &[TableRow]) -> Result<()> {
     let column = |name| table.columns.iter().position(|(column, _)| *column == name);
     let (Some(heading), Some(text)) = (column("heading"), column("text")) else {
         return Ok(());
@@ -168,24 +161,8 @@ async fn index_chunks(tx: &mut Tx<'_>, table: &Table, rows: &[TableRow]) -> Resu
     index_words(tx, &keys, texts.into_iter()).await
 }
 
-async fn raise_row_ids(tx: &mut Tx<'_>, last: &[(&'static Table, i64)]) -> Result<(), Failure> {
-    for table in TABLES.iter().filter(|table| table.is_numbered()) {
-        let id = last.iter().find(|(named, _)| named.name == table.name);
-        let id = id.map(|(_, id)| *id);
-        if !tx.is_sqlite() {
-            let (raise, id) = (statements(table).raise_sequence, id.unwrap_or_default());
-            tx.query_opt(raise, values![table.name, id], |_| Ok(()))
-                .await?;
-        } else if id.is_some() {
-            tx.execute(ADD_SEQUENCE, values![table.name, id]).await?;
-            tx.execute(RAISE_SEQUENCE, values![table.name, id]).await?;
-        }
-    }
-    Ok(())
-}
-
 /// Reads the checkpoint of an unfinished transfer into this database.
-pub(crate) async fn checkpoint(tx: &mut Tx<'_>) -> Result<Option<TransferCheckpoint>, Failure> {
+pub(crate) async fn checkpoint(tx: &mut Tx<'_>) -> Result<Option<TransferCheckpoint>> {
     let exists = tx.value(HAS_CHECKPOINT, &[]).await?;
     if !exists.unwrap_or(false) {
         return Ok(None);
@@ -207,7 +184,6 @@ fn unusable(error: serde_json::Error) -> Failure {
     Failure::other(format!("the checkpoint of a move cannot be used: {error}"))
 }
 
-/// The statements on one table.
 struct Statements {
     count: Sql,
     first_page: Sql,

@@ -8,7 +8,7 @@ use lango_core::{
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{ExpiredPage, LogRow, SessionRecord, next_rows, remove_hidden, verify};
 use lango_store::tables::TABLES;
-use lango_store::{Chain, DocumentPart, LibraryRows, NewChunk, NewDocument, Store};
+use lango_store::{Chain, DocumentPart, NewChunk, NewDocument, Store};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
@@ -255,7 +255,7 @@ pub async fn attach(store: &Arc<Store>, session: Option<&SessionId>, text: &str)
         is_last: true,
         chunks: (0..9).map(chunk).collect(),
     };
-    store.write(vec![piece], None).await.unwrap();
+    store.write_documents(vec![piece], None).await.unwrap();
 }
 
 fn task(id: &str, context: &str, updated: u64) -> TaskRecord {

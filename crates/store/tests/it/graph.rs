@@ -3,11 +3,11 @@
 use super::KIND;
 use crate::place::Place;
 use lango_core::{Source, Timestamp, Trust, UserId};
+use lango_store::Store;
 use lango_store::graph::{
     Confidence, EndOutcome, Entity, Fact, FactQuery, Name, NameKind, NewFact, RelateOutcome,
     Triple, Validity,
 };
-use lango_store::{GraphRows, Store};
 use std::sync::Arc;
 
 const TABLES: [&str; 5] = [
@@ -39,12 +39,12 @@ impl Desk {
     }
 
     pub async fn query(&self, query: FactQuery) -> Vec<String> {
-        let found = self.graph.query(&self.user, query).await.unwrap();
+        let found = self.graph.query_facts(&self.user, query).await.unwrap();
         found.facts.iter().map(shown).collect()
     }
 
     pub async fn end(&self, triple: Triple, by: Trust) -> EndOutcome {
-        let end = self.graph.end(&self.user, triple, by, Timestamp(900));
+        let end = self.graph.end_fact(&self.user, triple, by, Timestamp(900));
         end.await.unwrap()
     }
 
@@ -135,7 +135,11 @@ async fn a_fact_comes_back_as_it_was_kept() {
         (Timestamp(100), Timestamp(7))
     );
     assert_eq!(kept.valid_to, None);
-    let found = place.graph.query(&place.user, everything()).await.unwrap();
+    let found = place
+        .graph
+        .query_facts(&place.user, everything())
+        .await
+        .unwrap();
     assert_eq!((found.facts, found.more), (vec![kept], false));
 }
 
@@ -166,7 +170,11 @@ async fn the_best_word_for_a_fact_is_the_one_that_is_kept() {
     for (new, source, confidence) in steps {
         let by = new.source.name.clone();
         place.relate(new).await;
-        let found = place.graph.query(&place.user, everything()).await.unwrap();
+        let found = place
+            .graph
+            .query_facts(&place.user, everything())
+            .await
+            .unwrap();
         let kept = &found.facts[0];
         assert_eq!(found.facts.len(), 1);
         assert_eq!(&*kept.source.name, source, "after {by}");
@@ -192,7 +200,11 @@ async fn a_type_that_is_given_replaces_the_one_that_is_known() {
     ];
     for (given, known) in steps {
         place.relate(typed(given)).await;
-        let found = place.graph.query(&place.user, everything()).await.unwrap();
+        let found = place
+            .graph
+            .query_facts(&place.user, everything())
+            .await
+            .unwrap();
         assert_eq!(found.facts[0].subject.kind, known.map(name));
     }
 }
@@ -221,10 +233,15 @@ async fn a_fact_that_ended_stays_and_can_begin_again() {
     assert_eq!(place.query(ever.clone()).await.len(), 1);
 
     assert!(matches!(place.relate(works).await, RelateOutcome::New(_)));
-    let found = place.graph.query(&place.user, ever).await.unwrap().facts;
+    let found = place
+        .graph
+        .query_facts(&place.user, ever)
+        .await
+        .unwrap()
+        .facts;
     let ends: Vec<_> = found.iter().map(|fact| fact.valid_to).collect();
     assert_eq!(ends, [None, Some(Timestamp(900))]);
-    let size = place.graph.count(&place.user).await.unwrap();
+    let size = place.graph.graph_size(&place.user).await.unwrap();
     assert_eq!((size.facts, size.ended, size.entities), (1, 1, 2));
 }
 
@@ -301,7 +318,7 @@ async fn a_query_finds_by_whatever_is_bound_at_any_time() {
             assert_eq!(found, expected, "{query:?}");
 
             let few = FactQuery { limit: 1, ..query };
-            let found = place.graph.query(&place.user, few).await.unwrap();
+            let found = place.graph.query_facts(&place.user, few).await.unwrap();
             assert_eq!(found.facts.len(), expected.len().min(1));
             assert_eq!(found.more, expected.len() > 1);
         }
@@ -345,10 +362,10 @@ async fn near_names_are_those_around_it_in_the_alphabet() {
     }
     let near = place
         .graph
-        .near(&place.user, NameKind::Entity, name("ADAM"), 2);
+        .names_near(&place.user, NameKind::Entity, name("ADAM"), 2);
     assert_eq!(near.await.unwrap(), ["Adam", "Adele", "Ada"].map(name));
     let near = place
         .graph
-        .near(&place.user, NameKind::Predicate, name("is"), 2);
+        .names_near(&place.user, NameKind::Predicate, name("is"), 2);
     assert_eq!(near.await.unwrap(), ["is_a"].map(name));
 }

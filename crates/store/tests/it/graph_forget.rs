@@ -2,7 +2,6 @@
 
 use super::graph::{desk, everything, fact, name, source, triple};
 use lango_core::{Timestamp, Trust, UserId};
-use lango_store::GraphRows;
 use lango_store::graph::{EndOutcome, GraphSize, NameKind, NewFact, RelateOutcome};
 
 #[tokio::test]
@@ -11,13 +10,19 @@ async fn nobody_sees_or_changes_anothers_facts() {
     let other = UserId::from("other");
     place.relate(fact("Ada", "knows", "Bob")).await;
     let graph = &place.graph;
-    assert_eq!(graph.query(&other, everything()).await.unwrap().facts, []);
-    assert_eq!(graph.count(&other).await.unwrap(), GraphSize::default());
-    let near = graph.near(&other, NameKind::Entity, name("Ada"), 10);
+    assert_eq!(
+        graph.query_facts(&other, everything()).await.unwrap().facts,
+        []
+    );
+    assert_eq!(
+        graph.graph_size(&other).await.unwrap(),
+        GraphSize::default()
+    );
+    let near = graph.names_near(&other, NameKind::Entity, name("Ada"), 10);
     assert_eq!(near.await.unwrap(), []);
     let neighbours = graph.neighbours(&other, vec![name("Ada")], 10);
     assert_eq!(neighbours.await.unwrap(), []);
-    let end = graph.end(
+    let end = graph.end_fact(
         &other,
         triple("Ada", "knows", "Bob"),
         Trust::Trusted,
@@ -30,7 +35,7 @@ async fn nobody_sees_or_changes_anothers_facts() {
         .await
         .unwrap();
     assert!(matches!(theirs, RelateOutcome::New(_)));
-    assert_eq!(graph.forget_user(&other).await.unwrap(), 1);
+    assert_eq!(graph.forget_graph(&other).await.unwrap(), 1);
     assert_eq!(place.query(everything()).await.len(), 1);
     assert_eq!(place.rows(), [1, 2, 1, 1, 1]);
 }
@@ -79,6 +84,6 @@ async fn a_forgotten_user_leaves_no_row() {
     place
         .end(triple("e7", "knows", "Ada"), Trust::Untrusted)
         .await;
-    assert_eq!(place.graph.forget_user(&place.user).await.unwrap(), 1200);
+    assert_eq!(place.graph.forget_graph(&place.user).await.unwrap(), 1200);
     assert_eq!(place.rows(), [0; 5]);
 }

@@ -6,9 +6,9 @@ use crate::place::Place;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::graph::{GraphSize, NewFact};
 use lango_store::{
-    CollectionId, Commit, DocumentFilter, DocumentPart, Generation, GraphRows, KnowledgeRow,
-    LibraryRows, MemoryOwner, MemoryRows, MemoryStep, NewChunk, NewDocument, NewRecollection,
-    NewSavedMemory, QueryWord, RecollectionOrder, Removal, SaveOutcome, Store, VectorOutcome,
+    CollectionId, Commit, DocumentFilter, DocumentPart, Generation, KnowledgeRow, MemoryOwner,
+    MemoryStep, NewChunk, NewDocument, NewRecollection, NewSavedMemory, QueryWord,
+    RecollectionOrder, Removal, SaveOutcome, Store, VectorOutcome,
 };
 use std::sync::Arc;
 use tokio::sync::Barrier;
@@ -119,7 +119,7 @@ async fn copies_that_relate_the_same_facts_keep_each_once() {
         ended: 0,
         entities: 310,
     };
-    assert_eq!(place.open().count(&user).await.unwrap(), size);
+    assert_eq!(place.open().graph_size(&user).await.unwrap(), size);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,7 +135,7 @@ async fn what_one_copy_forgets_while_others_relate_leaves_no_fact_without_its_na
                 if copy.number == 0 {
                     graph.forget_source(&user, "a.txt").await.unwrap();
                 } else if round % 5 == 4 {
-                    graph.forget_user(&user).await.unwrap();
+                    graph.forget_graph(&user).await.unwrap();
                 } else {
                     let facts = (0..20).map(|number| fact("hub", "has", &format!("e {number}")));
                     graph.relate_all(&user, facts.collect()).await.unwrap();
@@ -150,8 +150,8 @@ async fn what_one_copy_forgets_while_others_relate_leaves_no_fact_without_its_na
         .await
         .unwrap();
     // Every fact that is there can be shown, and nothing is left of those that are not.
-    let found = graph.query(&user, everything()).await.unwrap();
-    let size = graph.count(&user).await.unwrap();
+    let found = graph.query_facts(&user, everything()).await.unwrap();
+    let size = graph.graph_size(&user).await.unwrap();
     assert_eq!(size.facts, found.facts.len() as u64);
     assert_eq!(size.entities, size.facts + 1);
 }
@@ -195,7 +195,7 @@ async fn versions_that_copies_save_at_once_follow_each_other() {
     versions.sort_unstable();
     assert_eq!(versions, (1..=24).collect::<Vec<_>>());
     let store = place.open();
-    let kept = store.versions(&user, "k", 100).await.unwrap();
+    let kept = store.knowledge_versions(&user, "k", 100).await.unwrap();
     assert_eq!(kept.len(), 24);
     let collections = store.all_collections(&user).await.unwrap();
     assert_eq!((collections[0].chunks, collections[0].vectors), (1, 1));
@@ -208,7 +208,7 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
     let watching = place.open();
     let collection = watching.collection(&user, "c", None).await.unwrap();
     let nearest = async |number: usize| {
-        let asked = watching.nearest(vec![collection], maker(), axis(number), 1);
+        let asked = watching.search_vectors(vec![collection], maker(), axis(number), 1);
         let VectorOutcome::Done(found) = asked.await.unwrap() else {
             panic!("the maker is the same")
         };
@@ -223,7 +223,7 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
                 let number = half + copy.number * 10 + round;
                 let piece = piece(collection, &format!("d {number}"), number);
                 copy.meet().await;
-                let stored = copy.store.write(vec![piece], Some(maker())).await;
+                let stored = copy.store.write_documents(vec![piece], Some(maker())).await;
                 assert_eq!(stored.unwrap(), VectorOutcome::Done(()));
             }
         })
@@ -234,19 +234,25 @@ async fn every_copy_finds_what_the_others_added_and_nothing_that_they_removed() 
             let text = format!("common w{number}");
             assert_eq!(nearest(number).await, Some(text));
             let words = vec![QueryWord::new(format!("w{number}"), 1)];
-            let ranked = watching.lexical(vec![collection], words, 5).await.unwrap();
+            let ranked = watching
+                .search_words(vec![collection], words, 5)
+                .await
+                .unwrap();
             assert_eq!((ranked.hits.len(), ranked.unknown), (1, 0));
         }
     }
     let named = DocumentFilter::Named("d 7".to_owned());
     let document = watching.documents(&user, named).await.unwrap()[0].id;
     let other = place.open();
-    let removed = other.remove(&user, document, Removal::Plain).await.unwrap();
+    let removed = other
+        .remove_document(&user, document, Removal::Plain)
+        .await
+        .unwrap();
     assert_eq!(removed, Some(1));
     assert_ne!(nearest(7).await, Some("common w7".to_owned()));
     let counted = watching.all_collections(&user).await.unwrap();
     assert_eq!((counted[0].chunks, counted[0].vectors), (59, 59));
-    let common = watching.frequencies(vec!["common".to_owned()]).await;
+    let common = watching.word_frequencies(vec!["common".to_owned()]).await;
     assert_eq!(common.unwrap(), (59, vec![59]));
 }
 
@@ -274,7 +280,10 @@ async fn of_several_copies_that_end_a_step_of_one_revision_one_does() {
                     observation: Some(observation),
                 };
                 copy.meet().await;
-                copy.store.commit(&owner, revision, step).await.unwrap()
+                copy.store
+                    .commit_step(&owner, revision, step)
+                    .await
+                    .unwrap()
             }
         })
         .await;
@@ -307,7 +316,7 @@ async fn a_user_saves_no_more_than_allowed_and_the_same_once_however_many_copies
                     created: Timestamp(1),
                 };
                 copy.meet().await;
-                let saved = copy.store.save(&user, memory, 10).await.unwrap();
+                let saved = copy.store.save_memory(&user, memory, 10).await.unwrap();
                 new += usize::from(matches!(saved, SaveOutcome::New(_)));
             }
             new
@@ -315,5 +324,8 @@ async fn a_user_saves_no_more_than_allowed_and_the_same_once_however_many_copies
     })
     .await;
     assert_eq!(saved.iter().sum::<usize>(), 10);
-    assert_eq!(place.open().saved(&user, 99).await.unwrap().len(), 10);
+    assert_eq!(
+        place.open().saved_memories(&user, 99).await.unwrap().len(),
+        10
+    );
 }

@@ -4,7 +4,7 @@ use super::KIND;
 use crate::place::Place;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::{
-    DocumentFilter, DocumentPart, LibraryRows, NewChunk, NewDocument, Removal, Store, VectorOutcome,
+    DocumentFilter, DocumentPart, NewChunk, NewDocument, Removal, Store, VectorOutcome,
 };
 use std::sync::Arc;
 
@@ -58,7 +58,10 @@ async fn fill(store: &Arc<Store>, user: &UserId, chunks: u64) -> lango_store::Co
         is_last: true,
         chunks: (0..chunks).map(chunk).collect(),
     };
-    let stored = library.write(vec![piece], Some(maker())).await.unwrap();
+    let stored = library
+        .write_documents(vec![piece], Some(maker()))
+        .await
+        .unwrap();
     assert_eq!(stored, VectorOutcome::Done(()));
     // Where there can be an index, it finds the same.
     library.index_vectors().await.unwrap();
@@ -79,7 +82,9 @@ async fn the_nearest_of_many_is_found_through_the_coarse_look() {
             .zip(&other)
             .map(|(near, other)| near + other / 2.0);
         let asked: Vec<f32> = asked.collect();
-        let found = store.nearest(vec![collection], maker(), asked, 5).await;
+        let found = store
+            .search_vectors(vec![collection], maker(), asked, 5)
+            .await;
         let VectorOutcome::Done(found) = found.unwrap() else {
             panic!("the maker is the same")
         };
@@ -106,15 +111,27 @@ async fn nobody_removes_what_is_anothers() {
     let id = store.documents(&user, wanted.clone()).await.unwrap()[0].id;
     let other = UserId::from("bob");
     assert_eq!(
-        store.remove(&other, id, Removal::Wiped).await.unwrap(),
+        store
+            .remove_document(&other, id, Removal::Wiped)
+            .await
+            .unwrap(),
         None
     );
     assert!(store.documents(&other, wanted).await.unwrap().is_empty());
     assert_eq!(
-        store.remove(&user, id, Removal::Wiped).await.unwrap(),
+        store
+            .remove_document(&user, id, Removal::Wiped)
+            .await
+            .unwrap(),
         Some(300)
     );
-    assert_eq!(store.remove(&user, id, Removal::Plain).await.unwrap(), None);
+    assert_eq!(
+        store
+            .remove_document(&user, id, Removal::Plain)
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 #[tokio::test]
@@ -133,6 +150,8 @@ async fn vectors_are_given_to_chunks_that_are_there_and_compared_with_those_of_t
         version: 2,
         ..maker()
     };
-    let asked = store.nearest(vec![collection], wrong, noise(1), 5).await;
+    let asked = store
+        .search_vectors(vec![collection], wrong, noise(1), 5)
+        .await;
     assert_eq!(asked.unwrap(), VectorOutcome::OtherMaker(maker()));
 }

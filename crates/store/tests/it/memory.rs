@@ -5,8 +5,8 @@ use crate::place::Place;
 use crate::{append, create};
 use lango_core::{Source, Timestamp, Trust};
 use lango_store::{
-    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryRows, MemoryStep,
-    NewRecollection, RecollectionOrder, TurnRange,
+    Commit, ForgetRequest, Generation, MemoryId, MemoryOwner, MemoryStep, NewRecollection,
+    RecollectionOrder, TurnRange,
 };
 use lango_testkit::session_store_contract::Sketch;
 
@@ -51,16 +51,19 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
             .map(|row| row.text.to_string())
             .collect::<Vec<_>>()
     };
-    let done = memory.commit(&owner, 0, observe(3, "one")).await.unwrap();
+    let done = memory
+        .commit_step(&owner, 0, observe(3, "one"))
+        .await
+        .unwrap();
     assert_eq!(done, Commit::Done(Some(MemoryId::Observation(1))));
     for (revision, observed) in [(0, 5), (1, 2), (2, 5)] {
         let stale = memory
-            .commit(&owner, revision, observe(observed, "two"))
+            .commit_step(&owner, revision, observe(observed, "two"))
             .await;
         assert_eq!(stale.unwrap(), Commit::Stale);
     }
     let stale = memory
-        .forget(&owner, 0, ForgetRequest::default())
+        .forget_memories(&owner, 0, ForgetRequest::default())
         .await
         .unwrap();
     assert_eq!(stale, Commit::Stale);
@@ -71,7 +74,7 @@ async fn a_step_is_stored_for_its_revision_or_not_at_all() {
         generation: Generation::First,
         reflection: recollection("three"),
     };
-    memory.commit(&owner, 1, broken).await.unwrap_err();
+    memory.commit_step(&owner, 1, broken).await.unwrap_err();
     let reflections = memory.recollections(&owner, Generation::First, RecollectionOrder::Newest, 9);
     assert_eq!(reflections.await.unwrap(), []);
     assert_eq!(memory.watermark(&owner).await.unwrap().revision, 1);
@@ -104,7 +107,7 @@ async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
         limit: 9,
         text_bytes: 4,
     };
-    let turns = store.turns(&owner, read).await.unwrap();
+    let turns = store.unobserved_turns(&owner, read).await.unwrap();
     let said: Vec<(u64, String, Option<String>)> = turns
         .iter()
         .map(|turn| {
@@ -126,7 +129,7 @@ async fn turns_are_read_in_their_order_cut_and_up_to_the_one_that_goes_on() {
         user: "stranger".into(),
         ..owner
     };
-    let turns = store.turns(&stranger, read).await.unwrap();
+    let turns = store.unobserved_turns(&stranger, read).await.unwrap();
     assert_eq!(turns, []);
 }
 

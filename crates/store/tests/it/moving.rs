@@ -10,7 +10,7 @@ use lango_store::tables::{
 use lango_store::transfer::{
     TransferError, TransferProgress, TransferReport, TransferStage, transfer_all,
 };
-use lango_store::{LibraryRows, PostgresOptions, QueryWord, Store};
+use lango_store::{PostgresOptions, QueryWord, Store};
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use std::sync::Arc;
 
@@ -118,10 +118,10 @@ async fn everything_arrives_in_every_direction_and_can_be_used() {
         let id = session(store, "s_more", 8).await;
         append(store, Sketch::of(&id).exchange("one", "1").batch()).await;
         // The words of the library are found, and what is added gets a number of its own.
-        let (seen, _) = store.visible(&user, None).await.unwrap();
+        let (seen, _) = store.visible_collections(&user, None).await.unwrap();
         let ids = seen.iter().map(|collection| collection.id).collect();
         let found = store
-            .lexical(ids, vec![QueryWord::new("everywhere", 1)], 50)
+            .search_words(ids, vec![QueryWord::new("everywhere", 1)], 50)
             .await
             .unwrap();
         assert_eq!(found.hits.len(), 9, "{}", store.place());

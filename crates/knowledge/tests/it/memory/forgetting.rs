@@ -3,7 +3,7 @@
 use super::{Desk, eager, echoing, run, run_in};
 use lango_core::SessionStore;
 use lango_knowledge::MemorySettings;
-use lango_store::{Generation, MemoryRows};
+use lango_store::Generation;
 use lango_testkit::session_store_contract::Sketch;
 use serde_json::json;
 
@@ -61,7 +61,7 @@ async fn a_forgotten_memory_is_in_no_row_no_list_and_no_prompt() {
         recalled.contains("o_2") && !recalled.contains("m_2"),
         "{recalled}"
     );
-    let left = desk.store.saved(&owner.user, 10).await.unwrap();
+    let left = desk.store.saved_memories(&owner.user, 10).await.unwrap();
     assert_eq!(left.len(), 1);
     // A number is not used again for something else.
     let next = run(&memory, &owner, "memory_save", json!({ "text": "new" })).await;

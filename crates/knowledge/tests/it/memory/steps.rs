@@ -3,7 +3,7 @@
 use super::{Desk, NOW, data, eager, echoing, failing, marks, tools::text_of};
 use lango_core::{MessageOrigin, SessionStore, Trust};
 use lango_knowledge::{MemoryReport, MemorySettings};
-use lango_store::{Generation, MemoryRows};
+use lango_store::Generation;
 use lango_testkit::model::{ScriptedModel, say};
 use proptest::prelude::*;
 use serde_json::json;
@@ -263,7 +263,7 @@ async fn what_is_saved_has_the_label_of_its_author_and_lowers_that_of_every_prom
     super::run_untrusted(&memory, &one, "memory_save", page)
         .await
         .unwrap();
-    let saved = desk.store.saved(&one.user, 9).await.unwrap();
+    let saved = desk.store.saved_memories(&one.user, 9).await.unwrap();
     let trust: Vec<Trust> = saved.iter().map(|saved| saved.source.trust).collect();
     assert_eq!(trust, [Trust::Untrusted, Trust::Trusted]);
     let context = memory.context(&two.user, &two.session).await.unwrap();
@@ -272,7 +272,7 @@ async fn what_is_saved_has_the_label_of_its_author_and_lowers_that_of_every_prom
     super::run_untrusted(&memory, &one, "memory_save", tea())
         .await
         .unwrap();
-    let saved = desk.store.saved(&one.user, 9).await.unwrap();
+    let saved = desk.store.saved_memories(&one.user, 9).await.unwrap();
     assert_eq!(saved[1].source.trust, Trust::Untrusted);
 }
 

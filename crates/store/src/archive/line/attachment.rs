@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 pub(super) const BEGINNING: &str = "{\"lango_attachment\":";
 
-/// The version of the form.
 const FORM: u32 = 1;
 
 /// An attachment of a session, whose bytes match its digest.
@@ -20,7 +19,6 @@ pub struct AttachmentLine {
     pub session: SessionId,
     /// The SHA-256 of its bytes, in hexadecimal digits.
     pub digest: Text,
-    /// Its bytes.
     pub bytes: Arc<[u8]>,
 }
 
@@ -35,7 +33,6 @@ struct Fields<'a> {
 
 const FIELDS: [&str; 4] = ["lango_attachment", "session", "digest", "bytes"];
 
-/// Writes the line of an attachment.
 pub fn of_attachment(
     session: &SessionId,
     digest: &Text,

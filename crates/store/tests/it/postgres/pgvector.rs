@@ -6,7 +6,7 @@ use crate::ROOT;
 use crate::place::indexing;
 use lango_core::{EmbeddingMaker, Source, Timestamp, Trust, UserId};
 use lango_store::{
-    CollectionId, DocumentFilter, DocumentPart, LibraryRows, NewChunk, NewDocument, Removal, Store,
+    CollectionId, DocumentFilter, DocumentPart, NewChunk, NewDocument, Removal, Store,
     VectorOutcome, VectorSearch,
 };
 use lango_testkit::postgres;
@@ -99,7 +99,9 @@ async fn write(
             is_last: last == end,
             chunks: (first..last).map(chunk).collect(),
         };
-        let stored = store.write(vec![piece], Some(maker(dimensions))).await;
+        let stored = store
+            .write_documents(vec![piece], Some(maker(dimensions)))
+            .await;
         assert_eq!(stored.unwrap(), VectorOutcome::Done(()));
     }
 }
@@ -126,7 +128,7 @@ async fn nearest(
     most: usize,
 ) -> Vec<(i64, f64)> {
     let maker = maker(asked.len());
-    let found = store.nearest(collections.to_vec(), maker, asked, most);
+    let found = store.search_vectors(collections.to_vec(), maker, asked, most);
     let VectorOutcome::Done(found) = found.await.unwrap() else {
         panic!("the maker is the same")
     };
@@ -318,7 +320,10 @@ async fn what_was_removed_is_not_found() {
     );
     let named = DocumentFilter::Named("from 0".to_owned());
     let document = store.documents(&user, named).await.unwrap()[0].id;
-    let removed = store.remove(&user, document, Removal::Plain).await.unwrap();
+    let removed = store
+        .remove_document(&user, document, Removal::Plain)
+        .await
+        .unwrap();
     assert_eq!(removed, Some(400));
     execute(&address, "DELETE FROM library_bits").await;
     let found = nearest(&store, &[collection], clustered(7, DIMENSIONS), MOST).await;
@@ -364,7 +369,10 @@ async fn a_role_that_may_not_install_it_does_without_until_somebody_does() {
         let user = UserId::from("ada");
         let named = DocumentFilter::Named("from 1000".to_owned());
         let document = store.documents(&user, named).await.unwrap()[0].id;
-        store.remove(&user, document, Removal::Plain).await.unwrap();
+        store
+            .remove_document(&user, document, Removal::Plain)
+            .await
+            .unwrap();
     }
 }
 

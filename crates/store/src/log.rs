@@ -27,7 +27,7 @@ use statements::*;
 impl SessionStore for Store {
     fn create(&self, session: NewSession) -> Answer<'_, ()> {
         Box::pin(async move {
-            check_user(&session.user, &format!("session `{}`", session.id))?;
+            check_user(&session.user, format_args!("session `{}`", session.id))?;
             let created = self
                 .engine
                 .write_log(Durability::Process, session, |tx, session| {

@@ -9,6 +9,7 @@ use lango_core::{
 };
 use serde::Deserialize;
 use std::borrow::Cow;
+use std::fmt::Display;
 
 pub(crate) fn failed(detail: impl Into<String>) -> StoreError {
     let detail = detail.into();
@@ -30,7 +31,7 @@ pub(crate) fn damaged(session: &SessionId, seq: u64, detail: impl ToString) -> S
 }
 
 /// Fails for a user whose name cannot be stored. `what` is the thing that belongs to them.
-pub(crate) fn check_user(user: &UserId, what: &str) -> Result<(), StoreError> {
+pub(crate) fn check_user(user: &UserId, what: impl Display) -> Result<(), StoreError> {
     if user.can_be_kept() {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use lango_core::{NewSession, StoreError, UserId};
 impl Store {
     /// Creates a hidden session. An id that is taken is [`StoreError::Exists`].
     pub async fn start_import(&self, session: NewSession) -> Result<(), StoreError> {
-        check_user(&session.user, &format!("session `{}`", session.id))?;
+        check_user(&session.user, format_args!("session `{}`", session.id))?;
         let user = UserId::new(hidden_user(&session.user));
         let hidden = NewSession { user, ..session };
         let created = self

@@ -39,7 +39,7 @@ async fn measure(facts: u64, walks: usize) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");
     let store = Arc::new(Store::open_sqlite(&path, "root".into()).unwrap());
-    let graph: &Store = &*store;
+    let graph: &Store = &store;
     let entities = facts / 5;
     let building = Instant::now();
     build(graph, facts, entities).await;

@@ -216,7 +216,7 @@ impl Memory {
     }
 
     fn rows(&self) -> &Store {
-        &*self.parts.store
+        &self.parts.store
     }
 }
 

@@ -76,7 +76,7 @@ async fn query(
         ];
         for (noun, name) in names {
             if let Some(name) = name
-                && let Some(remark) = suggest::unknown(&*graph, &caller.user, noun, name).await?
+                && let Some(remark) = suggest::unknown(&graph, &caller.user, noun, name).await?
             {
                 page.remark(remark);
             }

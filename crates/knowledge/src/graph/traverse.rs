@@ -86,7 +86,7 @@ async fn traverse(
     };
     let found = graph.traverse(&caller.user, walk.clone());
     let Some(found) = found.await.map_err(store_failed)? else {
-        let remark = suggest::unknown(&*graph, &caller.user, NameKind::Entity, &walk.start).await?;
+        let remark = suggest::unknown(&graph, &caller.user, NameKind::Entity, &walk.start).await?;
         // Somebody may have told of it since.
         let remark = remark.unwrap_or_else(|| "it became known just now; ask again".to_owned());
         return Ok(format!("[{remark}]\n"));
@@ -103,8 +103,7 @@ async fn traverse(
         ));
     }
     for predicate in &walk.predicates {
-        let remark =
-            suggest::unknown(&*graph, &caller.user, NameKind::Predicate, predicate).await?;
+        let remark = suggest::unknown(&graph, &caller.user, NameKind::Predicate, predicate).await?;
         remark.into_iter().for_each(|remark| page.remark(remark));
     }
     say_what_is_missing(&mut page, &found.truncation, depth);

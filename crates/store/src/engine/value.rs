@@ -111,7 +111,8 @@ to_value! {
     AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId => |id| Value::Text(Cow::Borrowed(id.as_str()));
     [u8], Vec<u8>, Arc<[u8]> => |bytes| Value::Bytes(Cow::Borrowed(bytes));
     [i64], Vec<i64> => |numbers| Value::Ints(numbers.to_vec());
-    [&str], Vec<&str>, [String], Vec<String>, [Text], Vec<Text> =>
+    [&str], Vec<&str> => |texts| Value::Texts(texts.iter().copied().map(Cow::Borrowed).collect());
+    [String], Vec<String>, [Text], Vec<Text> =>
         |texts| Value::Texts(texts.iter().map(|text| Cow::Borrowed(text.as_ref())).collect());
     crate::tables::Cell => |cell| match cell {
         Self::Null => Value::Null,

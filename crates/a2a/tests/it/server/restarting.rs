@@ -212,11 +212,11 @@ async fn what_cannot_be_kept_is_not_said() {
     let error = server.error("SendMessage", params).await;
     assert_eq!(
         (&error["code"], reason(&error["data"])),
-        (&json!(-32603), "INTERNAL_ERROR")
+        (&json!(-32000), "STORE_UNAVAILABLE")
     );
     assert!(!error.to_string().contains("secret"), "{error}");
     let (status, _) = server.get("/tasks").await;
-    assert_eq!(status, 500);
+    assert_eq!(status, 503);
     assert_eq!(
         server.task(&id).await["status"]["state"],
         "TASK_STATE_WORKING",

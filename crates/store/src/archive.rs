@@ -218,7 +218,7 @@ fn log_row(row: Row<'_>, session: &SessionId, seq: u64) -> Result<LogRow> {
 const IDS: Sql =
     sql!(r#"SELECT id FROM sessions WHERE "user" = $1 AND id > $2 ORDER BY id LIMIT $3"#);
 
-/// A session that is not hidden, and the end of its log.
+/// Selects a visible session, with the number and hash of its last event.
 const RECORD: Sql = sql!(concat!(
     r#"SELECT "user", title, created, updated, log_end.seq, log_end.hash
        FROM sessions

@@ -20,13 +20,13 @@ use std::sync::Arc;
 /// The most bytes that one attachment may have.
 pub const LARGEST_ATTACHMENT: usize = 10 << 20;
 
-/// How long bytes are stored that no event refers to, in milliseconds.
+/// How long an attachment without an event is stored, in milliseconds.
 const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// How many expired puts one put deletes.
+/// How many expired attachments each upload deletes.
 const EXPIRED_AT_ONCE: usize = 4;
 
-/// How many references one step of deleting a session deletes. Each may free the largest attachment.
+/// How many attachment references are deleted at once with a session. Each may free up to [`LARGEST_ATTACHMENT`] bytes.
 const REFERENCES_AT_ONCE: usize = 4;
 
 /// Returns the digest that bytes are stored under: their SHA-256 in hexadecimal digits.

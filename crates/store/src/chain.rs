@@ -45,12 +45,12 @@ pub struct Chain {
 }
 
 impl Chain {
-    /// Starts the check of a log.
+    /// Starts at the first row of a log.
     pub fn of(session: &SessionId) -> Self {
         Self::at(session, 0, Vec::new())
     }
 
-    /// Continues after rows that were checked already.
+    /// Starts after this many rows, the last with this hash.
     pub(crate) fn at(session: &SessionId, count: u64, hash: Vec<u8>) -> Self {
         Self {
             session: session.clone(),
@@ -59,12 +59,12 @@ impl Chain {
         }
     }
 
-    /// Returns how many rows were checked.
+    /// Returns the number of rows checked so far.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the hash of the last row; an empty one if there is none.
+    /// Returns the hash of the last checked row; empty before the first.
     pub fn hash(&self) -> &[u8] {
         &self.hash
     }

@@ -152,7 +152,7 @@ impl SessionStore for Store {
     }
 }
 
-/// Returns what a batch must survive: an event that binds lango survives a crash of the machine.
+/// Returns how durable a batch must be: binding events must survive a crash of the machine.
 pub(crate) fn durability_of(events: &[Event]) -> Durability {
     if events.iter().any(|event| event.body.is_binding()) {
         Durability::Machine
@@ -161,7 +161,7 @@ pub(crate) fn durability_of(events: &[Event]) -> Durability {
     }
 }
 
-/// Appends a batch to a session of a SQLite database.
+/// Appends a batch inside another transaction, for tests of the SQLite writer.
 #[cfg(test)]
 pub(crate) async fn append_here(tx: &mut Tx<'_>, events: &Batch) -> Result<()> {
     let new = NewEvents {

@@ -76,11 +76,11 @@ pub type TableRow = Vec<Cell>;
 /// The most rows that are read and written at once.
 pub const ROWS_AT_ONCE: usize = 500;
 
-/// The digest of the rows that were copied of a table, in their order. It shows later which database has changed.
+/// The digest of a table's copied rows, in order. Comparing digests at the end of a transfer shows which database changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RowDigest {
     pub rows: u64,
-    /// A hash that covers all of them.
+    /// The hash of the last row, which covers the hash of the row before it.
     hash: Vec<u8>,
 }
 
@@ -108,7 +108,7 @@ impl RowDigest {
     }
 }
 
-/// How far a transfer is.
+/// The progress of a transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferCheckpoint {
     /// The place of the source.
@@ -117,11 +117,11 @@ pub struct TransferCheckpoint {
     pub table: usize,
     /// The key of the last row that was copied.
     pub after: Option<TableRow>,
-    /// What was copied of each table up to this one.
+    /// The digests of the tables copied so far, this one included.
     pub copied: Vec<RowDigest>,
 }
 
-/// What a database is opened for.
+/// The purpose of opening a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OpenMode {
     /// Refuses the target of an unfinished transfer.

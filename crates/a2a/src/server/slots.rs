@@ -19,7 +19,7 @@ pub(super) struct Slots {
     state: Mutex<State>,
 }
 
-/// Why a run gets no place.
+/// Which queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueueFull {
     Server,
@@ -45,9 +45,9 @@ struct Conversation {
     waiting: VecDeque<(u64, oneshot::Sender<()>)>,
 }
 
-/// A run's slot, or its place in the queue. Dropping it gives either back.
+/// A run's claim to a slot, waiting or granted. Dropping it leaves the queue or releases the slot.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct SlotTicket {
     slots: Arc<Slots>,
     key: ConversationKey,
     pending: Option<Pending>,
@@ -68,8 +68,8 @@ impl Slots {
         }
     }
 
-    /// Takes a slot for a run of this conversation, or the next place in the queue.
-    pub fn enter(self: &Arc<Self>, key: ConversationKey) -> Result<Place, QueueFull> {
+    /// Takes a slot for a run of this conversation if one is free; otherwise joins the queue.
+    pub fn enter(self: &Arc<Self>, key: ConversationKey) -> Result<SlotTicket, QueueFull> {
         let mut state = self.lock();
         let State {
             used,
@@ -105,7 +105,7 @@ impl Slots {
             Some(Pending { ticket, granted })
         };
         drop(state);
-        Ok(Place {
+        Ok(SlotTicket {
             slots: Arc::clone(self),
             key,
             pending,
@@ -166,7 +166,7 @@ impl State {
     }
 }
 
-impl Place {
+impl SlotTicket {
     /// Returns whether it waits for a run of its own conversation, not for a free slot.
     pub fn is_behind_own_run(&self) -> bool {
         let state = self.slots.lock();
@@ -177,14 +177,14 @@ impl Place {
     /// Waits for the slot.
     pub async fn granted(&mut self) {
         if let Some(pending) = &mut self.pending {
-            // The sender is dropped only with the slots themselves, which this place keeps alive.
+            // The sender is dropped only with the slots themselves, which this ticket keeps alive.
             let _ = (&mut pending.granted).await;
             self.pending = None;
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for SlotTicket {
     fn drop(&mut self) {
         let mut state = self.slots.lock();
         // The slot may have been granted a moment ago.
@@ -209,13 +209,13 @@ mod tests {
         Arc::new(Slots::new(limit, queue_limit))
     }
 
-    fn enter(slots: &Arc<Slots>, context: &str) -> Place {
+    fn enter(slots: &Arc<Slots>, context: &str) -> SlotTicket {
         let key = (UserId::from("u"), context.to_owned());
         slots.enter(key).unwrap()
     }
 
-    fn has_slot(place: &mut Place) -> bool {
-        place.granted().now_or_never().is_some()
+    fn has_slot(ticket: &mut SlotTicket) -> bool {
+        ticket.granted().now_or_never().is_some()
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_refuses_and_a_place_that_is_given_up_is_free() {
+    fn a_full_queue_refuses_until_a_waiting_run_leaves() {
         let slots = slots(1, 2);
         let running = enter(&slots, "a");
         let waiting = enter(&slots, "b");

@@ -3,7 +3,9 @@
 
 pub mod caller;
 pub mod client;
+pub mod cpu;
 pub mod evidence;
+pub mod http;
 pub mod oracle;
 pub mod person;
 pub mod place;

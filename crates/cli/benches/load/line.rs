@@ -1,10 +1,11 @@
 //! A connection to a server that stays open, and what is said over it.
 
 use super::common::caller::Caller;
+use super::common::http::read_json;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 /// How long somebody waits who was told that too much is at work.
@@ -89,20 +90,6 @@ impl Line {
             body.len()
         );
         self.stream.write_all(request.as_bytes()).await.unwrap();
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            self.stream.read_line(&mut line).await.unwrap();
-            let line = line.trim_end().to_ascii_lowercase();
-            if let Some(value) = line.strip_prefix("content-length: ") {
-                length = value.parse().unwrap();
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).await.unwrap();
-        serde_json::from_slice(&body).unwrap()
+        read_json(&mut self.stream).await
     }
 }

@@ -1,6 +1,7 @@
 //! Copies of the server over one store, started as on machines of their own, and what they have cost.
 
 use super::common::caller::Caller;
+use super::common::cpu;
 use super::common::place::Place;
 use super::common::random::Random;
 use super::common::serving::{Said, Serving, free_port};
@@ -10,9 +11,6 @@ use std::time::Duration;
 
 /// How long a start may take on a busy machine.
 const START: Duration = Duration::from_secs(60);
-
-/// The unit of the times in `/proc/PID/stat`, the same on every Linux.
-const TICK: Duration = Duration::from_millis(10);
 
 /// Where the copies keep everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +86,7 @@ impl World {
     pub fn spent(&self) -> Duration {
         self.servers
             .iter()
-            .map(|server| spent_by(server.id()))
+            .map(|server| cpu::time_of(server.id()))
             .sum()
     }
 
@@ -99,13 +97,4 @@ impl World {
         }
         assert_eq!(self.said.crashes(), [""; 0]);
     }
-}
-
-fn spent_by(process: u32) -> Duration {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
-    // The name is in brackets, and may be anything.
-    let (_, after_name) = stat.rsplit_once(") ").unwrap();
-    let fields: Vec<&str> = after_name.split(' ').collect();
-    let ticks = |at: usize| fields[at].parse::<u32>().unwrap();
-    TICK * (ticks(11) + ticks(12))
 }

@@ -1,8 +1,9 @@
 //! Clients of the server, each with a connection and a conversation of its own.
 
+use super::common::http::read_json;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
 /// How many clients send how many messages each, one after the other.
@@ -121,20 +122,6 @@ impl Connection {
         let body = call.to_string();
         let request = format!("{}Content-Length: {}\r\n\r\n{body}", self.head, body.len());
         self.stream.write_all(request.as_bytes()).await.unwrap();
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            self.stream.read_line(&mut line).await.unwrap();
-            let line = line.trim_end().to_ascii_lowercase();
-            if let Some(value) = line.strip_prefix("content-length: ") {
-                length = value.parse().unwrap();
-            }
-            if line.is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body).await.unwrap();
-        serde_json::from_slice(&body).unwrap()
+        read_json(&mut self.stream).await
     }
 }

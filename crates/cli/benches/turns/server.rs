@@ -2,6 +2,7 @@
 
 use super::client::{Load, LoadResult};
 use super::common::caller::Caller;
+use super::common::cpu;
 use super::common::place::Place;
 use super::common::random::Random;
 use super::common::serving::{Said, Serving, free_port};
@@ -12,9 +13,6 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 const START: Duration = Duration::from_secs(60);
-
-/// The unit of the times in `/proc/PID/stat`, the same on every Linux.
-const TICK: Duration = Duration::from_millis(10);
 
 pub struct Setup {
     latency: Duration,
@@ -141,12 +139,7 @@ impl Server {
 
     /// The CPU time that the server has spent.
     pub fn spent(&self) -> Duration {
-        let stat = self.proc_file("stat");
-        // The name is in brackets, and may be anything.
-        let (_, after_name) = stat.rsplit_once(") ").unwrap();
-        let fields: Vec<&str> = after_name.split(' ').collect();
-        let ticks = |at: usize| fields[at].parse::<u32>().unwrap();
-        TICK * (ticks(11) + ticks(12))
+        cpu::time_of(self.serving.id())
     }
 
     pub fn peak_megabytes(&self) -> u64 {

@@ -103,7 +103,7 @@ pub fn heading(record: &SessionRecord) -> Heading {
     }
 }
 
-/// Adds to a JSON object a seal over its bytes.
+/// Appends a field `seal` to a JSON object: the hash of the object's bytes before it.
 pub fn sealed(object: &str) -> String {
     let open = object.strip_suffix('}').unwrap_or(object);
     format!(
@@ -112,7 +112,7 @@ pub fn sealed(object: &str) -> String {
     )
 }
 
-/// Writes the line of an event with the bytes of its stored text; nothing if they do not fit on a line.
+/// Writes the line of an event with its stored text unchanged. Returns `None` if the text does not fit on a line.
 pub fn of_event(row: &LogRow) -> serde_json::Result<Option<String>> {
     let inner = row.body.strip_prefix('{');
     let inner = inner.and_then(|rest| rest.strip_suffix('}'));
@@ -126,7 +126,7 @@ pub fn of_event(row: &LogRow) -> serde_json::Result<Option<String>> {
     Ok(Some(line))
 }
 
-/// Writes every field of an event anew, and its stored text as a string.
+/// Writes the line of an event whose stored text does not fit on a line: its fields, and the stored text as a JSON string.
 pub fn spelled_out(row: &LogRow) -> serde_json::Result<Value> {
     let mut line: Map<String, Value> = serde_json::from_str(&row.body)?;
     for (name, value) in [
@@ -144,7 +144,7 @@ pub fn spelled_out(row: &LogRow) -> serde_json::Result<Value> {
     Ok(Value::Object(line))
 }
 
-/// Reads a line. The error follows the number of the line in a message.
+/// Parses a line. The error is shown after the line's number.
 pub fn read(line: &str) -> Result<Line, String> {
     if line.starts_with("{\"lango_session\":") {
         read_session(line).map(Line::Session)

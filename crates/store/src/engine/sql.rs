@@ -42,7 +42,7 @@ macro_rules! sql {
 }
 pub(crate) use sql;
 
-/// Defines statements as constants of one text each, and `ALL` of them for tests of their plans.
+/// Defines a constant for each statement, and `ALL`, a list of them for tests of query plans.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident: $text:expr;)*) => {
         $($(#[$doc])* pub(super) const $name: $crate::engine::Sql = $crate::engine::sql!($text);)*
@@ -53,7 +53,8 @@ macro_rules! statements {
 }
 pub(crate) use statements;
 
-/// The rewriting. Every change keeps the length, so that it works on arrays of constant size.
+/// Rewrites a statement for each database at compile time. Removed characters become spaces, because the result is an array of
+/// the same length.
 pub(crate) mod dialect {
     pub(crate) const fn sqlite<const N: usize>(text: &str) -> [u8; N] {
         let mut out = uncommented(text, b"/*sqlite");

@@ -5,7 +5,7 @@
 
 use crate::engine::{Sql, sql, statements};
 
-/// Facts that lead on from entities, up to `$1` of each, with the far entity and, if `$2` is set, its type.
+/// Selects up to `$1` facts of each entity, with the entity at the other end and, if `$2` is set, its type.
 macro_rules! edges {
     ($near:literal, $far:literal) => {
         concat!(
@@ -24,7 +24,7 @@ macro_rules! edges {
     };
 }
 
-/// Those that have one of the predicates `$3`, which are sorted.
+/// Like `edges!`, for facts with one of the predicates in `$3`, a sorted list.
 macro_rules! edges_with {
     ($near:literal, $far:literal, $index:literal) => {
         concat!(

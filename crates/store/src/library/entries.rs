@@ -80,8 +80,8 @@ impl Store {
         })
     }
 
-    /// Saves a learning and the document that searches find it by, in place of one with the same trigger and fix. Returns
-    /// whether it is new.
+    /// Saves a learning, with a document so that searches find it. Replaces the learning with the same trigger and fix, if there
+    /// is one, and returns whether there was none.
     pub fn save_learning(
         &self,
         user: &UserId,
@@ -122,7 +122,7 @@ impl Store {
             })
     }
 
-    /// Reads saved knowledge by its documents; `None` for other documents.
+    /// Reads the knowledge that each of these documents belongs to; `None` for a document without knowledge.
     pub async fn knowledge(
         &self,
         user: &UserId,
@@ -136,7 +136,7 @@ impl Store {
         Ok(in_order(&documents, entries.await?))
     }
 
-    /// Lists the versions under a key, the newest first.
+    /// Lists the saved versions of a knowledge key, newest first.
     pub fn knowledge_versions(
         &self,
         user: &UserId,

@@ -94,8 +94,8 @@ pub(super) fn maker_in(row: Row<'_>, column: usize) -> Result<EmbeddingMaker> {
         .map_err(|error| Failure::other(format!("the maker of the vectors: {error}")))
 }
 
-/// Makes this the model if there is none, and locks it until the end of the transaction. Returns the stored model if it is
-/// another.
+/// Sets the embedding model if there is none, and locks it until the end of the transaction. Returns the stored model if it
+/// differs from the wanted one.
 pub(super) async fn claim(
     tx: &mut Tx<'_>,
     wanted: &EmbeddingMaker,
@@ -110,7 +110,7 @@ pub(super) async fn claim(
 }
 
 impl Store {
-    /// Makes this the model of all vectors, and deletes those of another.
+    /// Sets the embedding model of the library, and deletes the vectors of any other model.
     pub fn begin_vectors(&self, maker: EmbeddingMaker) -> Answer<'_, ()> {
         self.engine.write(maker, |tx, wanted| {
             Box::pin(async move {
@@ -128,7 +128,7 @@ impl Store {
         })
     }
 
-    /// Stores the vectors of chunks, except those that were removed meanwhile.
+    /// Stores the vectors of chunks. Skips chunks that were deleted since the vectors were computed.
     pub fn set_vectors(
         &self,
         maker: EmbeddingMaker,

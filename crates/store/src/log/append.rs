@@ -203,7 +203,7 @@ async fn send_once<'a>(
     previous: &[u8],
     hashes: &[&[u8]],
     guard: &Guard,
-) -> Result<Found> {
+) -> Result<AppendReply> {
     let (append, owner): (Append, Value<'_>) = match guard {
         Guard::Lease(fence) => (APPEND_LEASED, Value::Int(*fence)),
         Guard::Free { replica } => (APPEND_FREE, replica.to_value()),
@@ -235,20 +235,21 @@ async fn send_once<'a>(
         values.push(changes.to_value());
         append.with_changes
     };
-    let found = tx.query_opt(statement, &values, Found::of).await?;
+    let found = tx.query_opt(statement, &values, AppendReply::of).await?;
     found.ok_or_else(|| Failure::other("an append was not answered"))
 }
 
-struct Found {
+/// The reply of PostgreSQL to the statement that appends.
+struct AppendReply {
     has_session: bool,
     is_allowed: bool,
     last_seq: u64,
     written: usize,
-    /// The hash of the event with the `seq` of the batch's last one.
+    /// The hash of the stored event that has the last `seq` of the batch.
     hash: Option<Vec<u8>>,
 }
 
-impl Found {
+impl AppendReply {
     fn of(row: Row<'_>) -> Result<Self> {
         Ok(Self {
             has_session: row.get(0)?,
@@ -265,7 +266,7 @@ impl Found {
         self.written == hashes.len() || tx.is_repeated() && self.hash.is_some() && is_there
     }
 
-    /// Fails with the reason why nothing was written, unless the log only did not end as remembered.
+    /// Returns the error of a refused append, or `Ok` if only the remembered end of the log was out of date.
     fn refusal(&self, session: &SessionId, first_seq: u64) -> Result<(), StoreError> {
         if !self.has_session {
             Err(not_found(session))

@@ -152,7 +152,7 @@ pub(super) struct LeaseTable {
     pub closing: watch::Sender<bool>,
     /// Sessions that other replicas released.
     pub released: broadcast::Sender<SessionId>,
-    /// What other replicas changed.
+    /// Sessions and tasks that other replicas changed.
     pub changed: broadcast::Sender<Change>,
 }
 
@@ -162,9 +162,9 @@ pub(super) struct State {
     /// The tickets to renew.
     pub tickets: HashSet<i64>,
     pub releases: Vec<Release>,
-    /// Channels and subjects of notifications to send.
+    /// Notifications to send: the channel, and the session or task that changed.
     pub notifications: HashSet<(&'static str, String)>,
-    /// Whether to renew before the next interval.
+    /// Whether to renew now instead of waiting for the next interval.
     pub is_renewal_due: bool,
 }
 

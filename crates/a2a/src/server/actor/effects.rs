@@ -5,7 +5,7 @@ use super::{Reply, TaskActor};
 use crate::server::backend::AgentStatus;
 use crate::server::refusal::Refusal;
 use crate::server::shared::Phase;
-use crate::server::slots::Place;
+use crate::server::slots::SlotTicket;
 use crate::server::task::{
     Effect, EffectResult, Input, LoadError, RunEnd, SlotKind, StoreFailure, Task, TaskDocument,
 };
@@ -121,12 +121,12 @@ impl TaskActor {
 
     /// Enters the queue and waits for a slot. A message of a conversation that has a slot is accepted at once: its run waits for
     /// the one before it.
-    async fn enter_queue(&mut self, context: String) -> Result<Place, Refusal> {
+    async fn enter_queue(&mut self, context: String) -> Result<SlotTicket, Refusal> {
         let limits = self.shared.settings.limits;
-        let place = self.shared.slots.enter((self.key.0.clone(), context));
-        let mut place = place.map_err(|full| Refusal::queue_full(full, &limits))?;
-        if place.is_behind_own_run() {
-            return Ok(place);
+        let ticket = self.shared.slots.enter((self.key.0.clone(), context));
+        let mut ticket = ticket.map_err(|full| Refusal::queue_full(full, &limits))?;
+        if ticket.is_behind_own_run() {
+            return Ok(ticket);
         }
         let caller = self.callers.values_mut().next();
         let left = async {
@@ -137,7 +137,7 @@ impl TaskActor {
         };
         let is_granted = tokio::select! {
             biased;
-            () = place.granted() => true,
+            () = ticket.granted() => true,
             () = left => false,
             () = tokio::time::sleep(limits.queue_timeout) => false,
             _ = self.phase.wait_for(|phase| *phase != Phase::Open) => {
@@ -145,7 +145,7 @@ impl TaskActor {
             }
         };
         is_granted
-            .then_some(place)
+            .then_some(ticket)
             .ok_or_else(|| Refusal::queue_timeout(&limits))
     }
 

@@ -3,7 +3,7 @@
 use super::{Command, Reporter};
 use crate::server::backend::{RunCause, RunResult, StopReason, StopSignal, TaskRun};
 use crate::server::shared::{ActiveTask, Key, Phase, Shared};
-use crate::server::slots::Place;
+use crate::server::slots::SlotTicket;
 use crate::server::task::{RunEnd, RunId};
 use a2a::Message;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ pub(super) struct ActiveRun {
     _active: ActiveTask,
 }
 
-/// What lets a run start.
+/// The slot that a run occupies.
 #[derive(Default)]
 pub(super) enum RunSlot {
-    /// Nothing: a run that only reads.
+    /// A follow-up only reads the status, and needs no slot.
     #[default]
     None,
-    New(Place),
+    New(SlotTicket),
     Resumed {
         _permit: OwnedSemaphorePermit,
     },
@@ -87,19 +87,19 @@ impl ActiveRun {
     }
 }
 
-/// Runs the agent once the slot is granted. A task that is cancelled before that is left to the agent, which has not started
-/// it; one that still waits when the server stops is resumed later.
+/// Waits for the slot, then runs the agent. If the task is cancelled first, the agent runs and reports the cancel. If the server
+/// shuts down first, the task is deferred, and resumed by the next start.
 async fn run_in_slot(
     shared: Arc<Shared>,
     mut slot: RunSlot,
     mut run: TaskRun,
     reporter: Reporter,
 ) -> RunResult {
-    if let RunSlot::New(place) = &mut slot {
+    if let RunSlot::New(ticket) = &mut slot {
         let mut phase = shared.phase.subscribe();
         tokio::select! {
             biased;
-            () = place.granted() => {}
+            () = ticket.granted() => {}
             _ = run.stop.wait() => {}
             _ = phase.wait_for(|phase| *phase != Phase::Open) => return RunResult::Deferred,
         }

@@ -1,9 +1,9 @@
-//! The SQL that configures a connection, and that migrates a schema.
+//! SQL that runs when a connection opens, and before a schema migration.
 
 use std::time::Duration;
 
-/// Configures a connection: limits for the server, and commits that wait for the disk even if the server's own setting is
-/// weaker. Rows that a stopped replica has locked are unlocked well before a lease expires.
+/// Returns the settings of a new connection: timeouts, and commits that wait for the disk even if the server is configured not
+/// to. The idle timeout releases the row locks of a stopped replica well before its leases expire.
 pub(in crate::postgres) fn set_up(lease: Duration) -> String {
     let idle = (lease / 3).max(Duration::from_secs(1)).as_millis();
     format!(
@@ -15,6 +15,6 @@ pub(in crate::postgres) fn set_up(lease: Duration) -> String {
     )
 }
 
-/// Lets one replica at a time migrate a schema, until the end of the transaction. That may take a while.
+/// Waits until no other replica migrates the schema. The lock lasts until the end of the transaction.
 pub(in crate::postgres) const LOCK_MIGRATIONS: &str = "SET LOCAL statement_timeout = '10min';
      SELECT pg_advisory_xact_lock(hashtextextended('lango ' || current_setting('search_path'), 0))";

@@ -1,15 +1,20 @@
-//! Memory work after the turns of a server: off the path of answers, a few sessions at a time, and once for a session whose
-//! turns ended while it waited.
+//! Memory work after the turns of a server: off the path of answers, a few sessions at a time, and once for all turns of a
+//! session that end within two seconds.
 
 use lango_core::{SessionId, UserId};
 use lango_knowledge::Memory;
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 /// Sessions that are worked on at a time.
 const WORKERS: usize = 2;
+
+/// How long a session waits, so that its next turns need no work of their own.
+const DELAY: Duration = Duration::from_secs(2);
 
 /// Sessions that may wait. What does not fit is done after the session's next turn.
 const MAX_WAITING: usize = 10_000;
@@ -28,8 +33,14 @@ struct Waiting {
 
 #[derive(Default)]
 struct Sessions {
-    order: VecDeque<(UserId, SessionId)>,
+    order: VecDeque<Waiter>,
     known: HashSet<SessionId>,
+}
+
+struct Waiter {
+    user: UserId,
+    session: SessionId,
+    due: Instant,
 }
 
 impl MemoryQueue {
@@ -50,7 +61,11 @@ impl MemoryQueue {
     pub fn add(&self, user: &UserId, session: &SessionId) {
         let mut sessions = self.waiting.lock();
         if sessions.order.len() < MAX_WAITING && sessions.known.insert(session.clone()) {
-            sessions.order.push_back((user.clone(), session.clone()));
+            sessions.order.push_back(Waiter {
+                user: user.clone(),
+                session: session.clone(),
+                due: Instant::now() + DELAY,
+            });
             drop(sessions);
             self.waiting.added.notify_one();
         }
@@ -62,19 +77,18 @@ impl Waiting {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn next(&self) -> (UserId, SessionId) {
+    /// Waits for the next session that is due.
+    async fn next(&self) -> Waiter {
         loop {
             let added = self.added.notified();
-            let next = {
-                let mut sessions = self.lock();
-                let next = sessions.order.pop_front();
-                if let Some((_, session)) = &next {
-                    sessions.known.remove(session);
-                }
-                next
-            };
+            let next = self.lock().order.pop_front();
             match next {
-                Some(next) => return next,
+                Some(next) => {
+                    tokio::time::sleep_until(next.due).await;
+                    // A turn that ends from now on may come too late for this work.
+                    self.lock().known.remove(&next.session);
+                    return next;
+                }
                 None => added.await,
             }
         }
@@ -83,7 +97,7 @@ impl Waiting {
 
 async fn work(memory: Memory, waiting: Arc<Waiting>) {
     loop {
-        let (user, session) = waiting.next().await;
+        let Waiter { user, session, .. } = waiting.next().await;
         // What fails now is done after the next turn.
         let _ = memory.work_due(&user, &session).await;
     }

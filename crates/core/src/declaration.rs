@@ -57,7 +57,7 @@ impl Declaration {
         let spec = ToolSpec {
             name: self.name.into(),
             description: self.description.into(),
-            parameters: Arc::new(schema_of::<A>()),
+            parameters: schema_of::<A>().into(),
             effect: self.effect,
             risk: self.risk,
             escalation: None,

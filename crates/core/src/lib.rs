@@ -24,6 +24,7 @@ mod payment;
 mod price;
 mod recollection;
 mod remote;
+mod schema;
 mod source;
 mod store;
 mod task;
@@ -55,6 +56,7 @@ pub use payment::{
 pub use price::{Price, PriceTier};
 pub use recollection::{MemoryContext, Recollection};
 pub use remote::{RemoteAgent, RemoteAnswer, RemoteCall, RemoteError, RemoteEvent, RemoteThread};
+pub use schema::Schema;
 pub use source::{Source, Trust};
 pub use store::{
     Approvals, Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead,

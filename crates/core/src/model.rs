@@ -3,6 +3,7 @@
 //! A request is a pure function of the log and the configuration. A reply is taken as the model sent it; whether its
 //! calls name something real is for the engine to judge, so names and arguments are raw text here.
 
+use crate::schema::Schema;
 use crate::{Attachment, AttachmentContents, BoxStream, CallId, Price, Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -163,7 +164,7 @@ pub struct Function {
     /// What it does.
     pub description: Text,
     /// The JSON schema of its arguments.
-    pub parameters: Arc<Value>,
+    pub parameters: Schema,
 }
 
 /// One call of a function, as the model wrote it.

@@ -1,5 +1,6 @@
 //! The seam to a tool: what it says of itself, and its code, in one value.
 
+use crate::schema::Schema;
 use crate::{
     AgentName, AttachedFile, BoxFuture, CallId, SessionId, Text, ToolName, Trust, TurnId, UserId,
 };
@@ -145,7 +146,7 @@ pub struct ToolSpec {
     /// What it does, for the model.
     pub description: Text,
     /// The JSON schema of its arguments.
-    pub parameters: Arc<Value>,
+    pub parameters: Schema,
     /// What happens when it runs twice.
     pub effect: Effect,
     /// How much harm it can do. A call that contacts a site is judged by the site instead.

@@ -74,6 +74,11 @@ impl LookBack {
         before.min(self.turns.len())
     }
 
+    /// Returns the bytes of all turns, as they count for a request.
+    pub(crate) fn bytes(&self) -> usize {
+        self.turns.iter().map(|past| past.bytes).sum()
+    }
+
     /// The files of the questions, the newest first.
     pub(crate) fn attachments(&self) -> impl Iterator<Item = &Attachment> {
         let newest_first = self.turns.iter().rev();

@@ -6,7 +6,6 @@ use crate::topology::{AgentSpec, Topology};
 use crate::tree::RemoteCard;
 use lango_core::{AgentName, Attachment, Function, Text, TurnEnvironment};
 use serde_json::Value;
-use std::sync::Arc;
 
 /// The name of the control function that hands a task to an agent.
 pub const DELEGATE: &str = "delegate";
@@ -230,7 +229,7 @@ pub(crate) fn with_attachments<'a>(
     let mut parameters = Value::clone(&function.parameters);
     parameters["properties"]["attachments"] = argument;
     Function {
-        parameters: Arc::new(parameters),
+        parameters: parameters.into(),
         ..function
     }
 }
@@ -259,7 +258,7 @@ pub(crate) fn delegate_function<'a>(
     Function {
         name: DELEGATE.into(),
         description: prompt["description"].as_str().unwrap_or_default().into(),
-        parameters: Arc::new(prompt["parameters"].take()),
+        parameters: prompt["parameters"].take().into(),
     }
 }
 

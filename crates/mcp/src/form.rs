@@ -1,9 +1,9 @@
 //! What a server says of one tool: the part of it that an agent acts on, and a hash over that part.
 
+use lango_core::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::sync::Arc;
 
 /// What a server says of a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,7 +11,7 @@ pub struct Form {
     /// What it does, in the server's words.
     pub description: String,
     /// The schema of its arguments, as the server gave it.
-    pub schema: Arc<Value>,
+    pub schema: Schema,
     /// Stands for both.
     pub hash: String,
 }
@@ -21,7 +21,7 @@ impl Form {
         let hash = hash_of(&description, &schema);
         Self {
             description,
-            schema: Arc::new(schema),
+            schema: schema.into(),
             hash,
         }
     }

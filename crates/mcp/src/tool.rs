@@ -38,7 +38,7 @@ impl ServerTool {
         let spec = ToolSpec {
             name: ToolName::from(name),
             description: describe(server.id(), &form.description).into(),
-            parameters: Arc::clone(&form.schema),
+            parameters: form.schema.clone(),
             // A server may say that a tool of its is harmless; that is no reason to believe it.
             effect: Effect::Effect,
             risk: Risk::Moderate,

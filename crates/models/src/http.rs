@@ -95,7 +95,8 @@ impl Endpoint {
         let sending = self
             .client()?
             .post(url)
-            .json_body(&request.body)
+            .header(CONTENT_TYPE, "application/json")
+            .body(request.body.text())
             .headers(headers)
             .send();
         self.answered(sending).await
@@ -245,17 +246,6 @@ impl Endpoint {
 fn silent(patience: Duration) -> ModelFault {
     ModelFault::Silent {
         after_ms: u64::try_from(patience.as_millis()).unwrap_or(u64::MAX),
-    }
-}
-
-trait JsonBody {
-    fn json_body(self, body: &Value) -> Self;
-}
-
-impl JsonBody for reqwest::RequestBuilder {
-    fn json_body(self, body: &Value) -> Self {
-        self.header(CONTENT_TYPE, "application/json")
-            .body(body.to_string())
     }
 }
 

@@ -4,7 +4,8 @@
 use lango_core::{Message, ModelRequest};
 use std::collections::BTreeMap;
 
-/// Names as they are sent.
+/// Names as they are sent. Both maps are empty if all names are sent as they are.
+#[derive(Default)]
 pub(crate) struct Names {
     /// From the name that is sent to the own one.
     own: BTreeMap<String, String>,
@@ -21,12 +22,12 @@ impl Names {
         let offered = request.functions.iter().map(|function| &*function.name);
         let past = request.messages.iter().flat_map(names_in);
         let all: Vec<&str> = offered.chain(past).collect();
-        let mut names = Self {
-            own: BTreeMap::new(),
-            sent: BTreeMap::new(),
-        };
+        let mut names = Self::default();
+        if all.iter().all(|name| is_plain(name)) {
+            return names;
+        }
         // A name that needs no change keeps it, whatever others become.
-        for name in all.iter().filter(|name| plain(name) == **name) {
+        for name in all.iter().filter(|name| is_plain(name)) {
             names.insert(name, (*name).to_owned());
         }
         for name in all {
@@ -71,12 +72,23 @@ fn names_in(message: &Message) -> Vec<&str> {
     }
 }
 
+/// Returns whether every provider takes a name.
+fn is_plain(name: &str) -> bool {
+    begins_well(name) && name.len() <= Names::CHARACTERS && name.chars().all(is_taken)
+}
+
+fn begins_well(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+fn is_taken(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+}
+
 /// Letters, digits, `_` and `-`, beginning with a letter or `_`: what every provider takes.
 fn plain(name: &str) -> String {
-    let begins_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let characters = name.chars().map(|c| if taken(c) { c } else { '_' });
-    let prefix = (!begins_well).then_some('_');
+    let characters = name.chars().map(|c| if is_taken(c) { c } else { '_' });
+    let prefix = (!begins_well(name)).then_some('_');
     prefix
         .into_iter()
         .chain(characters)

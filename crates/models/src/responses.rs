@@ -44,7 +44,7 @@ impl Wire for Responses {
     fn request(&self, target: &Target<'_>, request: &ModelRequest) -> WireRequest {
         let mut body = request::body(target, request);
         if self.asks_for_reasoning(target) {
-            body["include"] = Value::from(vec!["reasoning.encrypted_content"]);
+            body.fields["include"] = Value::from(vec!["reasoning.encrypted_content"]);
         }
         WireRequest {
             path: "/responses".to_owned(),

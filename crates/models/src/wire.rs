@@ -1,8 +1,11 @@
 //! A wire is how one family of providers is spoken to: what a request looks like, and how its reply is read. It knows
 //! nothing of connections; see `http` for those.
 
-use lango_core::{ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, StopReason, Text};
+use lango_core::{
+    ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Schema, StopReason, Text,
+};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// How a family of providers is spoken to.
 pub(crate) trait Wire: Send + Sync {
@@ -89,7 +92,51 @@ impl Target<'_> {
 pub(crate) struct WireRequest {
     /// What follows the base URL.
     pub path: String,
-    pub body: Value,
+    pub body: RequestBody,
+}
+
+/// The body of a request: an object with some fields, and the declarations of tools as text, since they are long and
+/// always the same.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RequestBody {
+    pub fields: Value,
+    /// The text of the field `tools`.
+    pub tools: Option<String>,
+}
+
+impl From<Value> for RequestBody {
+    fn from(fields: Value) -> Self {
+        Self {
+            fields,
+            tools: None,
+        }
+    }
+}
+
+impl RequestBody {
+    /// Declares tools, each by its JSON text.
+    pub fn declare(&mut self, tools: impl Iterator<Item = String>) {
+        let tools: Vec<String> = tools.collect();
+        self.tools = Some(format!("[{}]", tools.join(",")));
+    }
+
+    /// Returns the JSON text to send.
+    pub fn text(&self) -> String {
+        // Writing a value cannot fail.
+        let mut text = serde_json::to_string(&self.fields).unwrap_or_default();
+        if let Some(tools) = &self.tools
+            && text.pop().is_some()
+        {
+            text.extend([",\"tools\":", tools, "}"]);
+        }
+        text
+    }
+}
+
+/// Writes a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    // Writing text cannot fail.
+    serde_json::to_string(text).unwrap_or_default()
 }
 
 /// Reads one reply, in frames or whole. Everything it keeps is bounded.
@@ -173,22 +220,31 @@ pub(crate) fn refusal(stop: &StopReason, words: &str) -> Result<(), ModelFault> 
     Err(ModelFault::Refused { detail })
 }
 
-/// A schema for the arguments of a function, which every provider wants to be that of an object.
-pub(crate) fn object_schema(schema: &Value) -> Value {
-    let mut schema = schema.as_object().cloned().unwrap_or_default();
-    schema
-        .entry("type")
-        .or_insert_with(|| Value::from("object"));
-    Value::Object(schema)
+/// Returns the text of a schema for the arguments of a function, which every provider wants to be that of an object.
+pub(crate) fn object_schema(schema: &Schema) -> Cow<'_, str> {
+    with_members(schema, &[("type", || "object".into())])
 }
 
-/// The same in the form that OpenAI's APIs want: with properties, also when there are none.
-pub(crate) fn schema_with_properties(schema: &Value) -> Value {
-    let mut schema = object_schema(schema);
-    if schema.get("properties").is_none() {
-        schema["properties"] = Value::Object(Map::new());
+/// Returns the same in the form that OpenAI's APIs want: with properties, also when there are none.
+pub(crate) fn schema_with_properties(schema: &Schema) -> Cow<'_, str> {
+    let no_properties = || Value::Object(Map::new());
+    with_members(
+        schema,
+        &[("type", || "object".into()), ("properties", no_properties)],
+    )
+}
+
+/// Returns the text of a schema with these members, of which most have all.
+fn with_members<'a>(schema: &'a Schema, members: &[(&str, fn() -> Value)]) -> Cow<'a, str> {
+    let has = |(name, _): &(&str, fn() -> Value)| schema.get(*name).is_some();
+    if schema.is_object() && members.iter().all(has) {
+        return schema.text().into();
     }
-    schema
+    let mut object = schema.as_object().cloned().unwrap_or_default();
+    for (name, value) in members {
+        object.entry(*name).or_insert_with(value);
+    }
+    Value::Object(object).to_string().into()
 }
 
 /// Arguments as they are sent back. Servers parse what they once sent, and refuse a whole request for broken JSON.

@@ -3,6 +3,7 @@
 
 pub mod auth;
 mod context;
+mod conversations;
 mod files;
 mod listen;
 mod messages;

@@ -6,6 +6,7 @@
 //! continues when a user of this machine has answered.
 
 use crate::context::{Notice, ServerContext};
+use crate::conversations::Conversations;
 use crate::turn_events::{TurnEvents, report_all};
 use crate::{files, messages};
 use a2a::{Message, PartContent, Task, TaskState};
@@ -23,6 +24,7 @@ use tokio::sync::mpsc;
 /// The agent that the server exposes.
 pub struct TaskRunner {
     context: Arc<dyn ServerContext>,
+    conversations: Conversations,
 }
 
 /// Events of a turn that may wait to be reported before the turn waits.
@@ -34,7 +36,10 @@ const INTERNAL_ERROR: &str = "the server failed to run the task; its operator ca
 impl TaskRunner {
     /// Creates a task runner in this context.
     pub fn new(context: Arc<dyn ServerContext>) -> Self {
-        Self { context }
+        Self {
+            context,
+            conversations: Conversations::default(),
+        }
     }
 
     /// Returns the session of a conversation. Its id is a hash, so that no caller can name another's session.
@@ -55,13 +60,27 @@ impl TaskRunner {
         if run.cause == RunCause::FollowUp {
             return self.answer_follow_up(&run, &session, reporter).await;
         }
-        let runner = self.context.runner();
-        let mut conversation = runner.start_as(run.user.clone(), session.clone());
+        let mut conversation = self.conversation_for(&run, &session);
         let ended = self.turn(&run, &mut conversation, reporter).await?;
+        self.conversations.put(conversation);
         if ended == RunResult::Reported {
             self.context.turn_ended(&run.user, &session);
         }
         Ok(ended)
+    }
+
+    /// Returns the conversation of a session, as its last turn here left it if the task is new: the log may have the turn of one
+    /// that is resumed.
+    fn conversation_for(&self, run: &TaskRun, session: &SessionId) -> Conversation {
+        let runner = self.context.runner();
+        let recent = self.conversations.take(session);
+        match recent.filter(|_| run.cause == RunCause::NewTask) {
+            Some(mut conversation) => {
+                conversation.move_to(&runner);
+                conversation
+            }
+            None => runner.start_as(run.user.clone(), session.clone()),
+        }
     }
 
     /// Answers a message to a task that waits. It waits for a user of this machine, whatever the caller sends.

@@ -39,7 +39,7 @@ impl SessionStore for Store {
 
     fn open(&self, session: &SessionId) -> Answer<'_, SessionHead> {
         let given = (session.clone(), self.root_agent.clone());
-        let head = self.engine.read(given, |tx, (session, root_agent)| {
+        let head = self.engine.lookup(given, |tx, (session, root_agent)| {
             Box::pin(history::head(tx, session, root_agent))
         });
         let session = session.clone();

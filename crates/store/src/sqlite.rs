@@ -77,7 +77,7 @@ impl SqliteEngine {
             _ => Durability::Machine,
         };
         match (&self.connections, mode) {
-            (Connections::Memory(memory), Mode::Read | Mode::Snapshot) => {
+            (Connections::Memory(memory), Mode::Lookup | Mode::Read | Mode::Snapshot) => {
                 memory.with(|connection| read(connection, mode, &given, work))
             }
             (Connections::Memory(memory), _) => memory.with(|connection| {
@@ -86,6 +86,10 @@ impl SqliteEngine {
                 writer::end(connection, result.is_ok())?;
                 result
             }),
+            (Connections::File { readers, .. }, Mode::Lookup) => {
+                let read = move |connection: &mut _| read(connection, mode, &given, work);
+                readers.look_up(read).await
+            }
             (Connections::File { readers, .. }, Mode::Read | Mode::Snapshot) => {
                 let read = move |connection: &mut _| read(connection, mode, &given, work);
                 readers.read(read).await

@@ -34,7 +34,7 @@ impl CountingTool {
 
     /// The same with another schema.
     pub fn with_schema(mut self, schema: Value) -> Self {
-        self.spec.parameters = Arc::new(schema);
+        self.spec.parameters = schema.into();
         self
     }
 
@@ -134,7 +134,7 @@ pub fn spec(name: &str) -> ToolSpec {
     ToolSpec {
         name: ToolName::from(name),
         description: format!("Does what {name} says").into(),
-        parameters: Arc::new(json!({ "type": "object" })),
+        parameters: json!({ "type": "object" }).into(),
         effect,
         risk,
         escalation: None,

@@ -54,7 +54,15 @@ pub(super) enum Submitted {
 pub(super) struct Subscription {
     pub json: String,
     pub state: TaskState,
-    pub updates: broadcast::Receiver<Update>,
+    pub updates: broadcast::Receiver<Published>,
+}
+
+/// An update as subscribers get it.
+#[derive(Debug, Clone)]
+pub(super) struct Published {
+    pub update: Update,
+    /// The task after an update that settled it, so that a client that waits for that need not load it.
+    pub settled: Option<Arc<a2a::Task>>,
 }
 
 /// Where a task comes from.
@@ -76,7 +84,7 @@ pub(super) struct TaskActor {
     key: Key,
     commands: mpsc::Receiver<Command>,
     own: mpsc::WeakSender<Command>,
-    updates: broadcast::Sender<Update>,
+    updates: broadcast::Sender<Published>,
     phase: watch::Receiver<Phase>,
     callers: HashMap<CallerId, Reply>,
     next_caller: u64,
@@ -277,7 +285,7 @@ impl TaskActor {
 
 impl Reply {
     /// Answers a caller that may have left. The task gives each caller an answer of its kind.
-    fn send(self, answer: Answer, updates: &broadcast::Sender<Update>) {
+    fn send(self, answer: Answer, updates: &broadcast::Sender<Published>) {
         let subscribe = |json, state| Subscription {
             json,
             state,

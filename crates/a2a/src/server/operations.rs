@@ -171,8 +171,12 @@ async fn settled(
     let mut updates = subscription.updates;
     loop {
         match updates.recv().await {
-            Ok(update) if !is_settled(&update.state) => {}
-            Ok(_) | Err(RecvError::Closed) => break,
+            Ok(published) => {
+                if let Some(task) = published.settled {
+                    return Ok(render::task(&task, view));
+                }
+            }
+            Err(RecvError::Closed) => break,
             Err(RecvError::Lagged(_)) => {
                 let subscription = watch(shared, key, view).await?;
                 if is_settled(&subscription.state) {

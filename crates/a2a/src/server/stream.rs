@@ -1,11 +1,11 @@
 //! The updates of a task for one client. A client that is too slow gets the task as it is now instead of what it missed: it
 //! delays no other client, and no queue grows for it.
 
-use super::actor::{Reply, Subscription};
+use super::actor::{Published, Reply, Subscription};
 use super::refusal::{Kind, Refusal};
 use super::render::View;
 use super::shared::{Key, Shared};
-use super::task::{Request, Update};
+use super::task::Request;
 use a2a::TaskState;
 use lango_core::Text;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ struct Rest {
     key: Key,
     view: View,
     closing: Closing,
-    updates: Receiver<Update>,
+    updates: Receiver<Published>,
 }
 
 impl Updates {
@@ -96,7 +96,7 @@ impl Updates {
         }
         let rest = self.rest.as_mut()?;
         let (json, is_last) = match rest.updates.recv().await {
-            Ok(update) => (update.json, rest.closing.is_over(&update.state)),
+            Ok(Published { update, .. }) => (update.json, rest.closing.is_over(&update.state)),
             Err(RecvError::Closed) => {
                 self.rest = None;
                 return None;

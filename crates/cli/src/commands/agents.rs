@@ -149,7 +149,7 @@ fn spec_of(tool: ListedTool) -> ToolSpec {
     ToolSpec {
         name: ToolName::new(name),
         description: description.into(),
-        parameters: Arc::new(json!({ "type": "object" })),
+        parameters: json!({ "type": "object" }).into(),
         effect: Effect::Effect,
         risk: Risk::Dangerous,
         escalation: None,

@@ -63,6 +63,7 @@ mod secrets_terminal;
 mod secrets_tools;
 mod secrets_use;
 mod serve;
+mod serve_limits;
 mod sessions;
 mod settings;
 mod store;

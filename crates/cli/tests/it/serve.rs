@@ -100,17 +100,27 @@ impl Serving {
         said.as_str().unwrap_or_else(|| panic!("{sent}")).to_owned()
     }
 
-    fn post(&self, body: &str) -> (String, String) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let request = format!(
+        stream
+    }
+
+    /// Returns a request with the token, after which the connection is closed.
+    pub fn request(&self, body: &str) -> String {
+        format!(
             "POST / HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nA2A-Version: 1.0\r\n\
              Content-Type: application/json\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             self.token(),
             body.len()
-        );
-        stream.write_all(request.as_bytes()).unwrap();
+        )
+    }
+
+    /// Returns the head and the body of the answer.
+    pub fn post(&self, body: &str) -> (String, String) {
+        let mut stream = self.connect();
+        stream.write_all(self.request(body).as_bytes()).unwrap();
         let mut reply = String::new();
         stream.read_to_string(&mut reply).unwrap();
         let (head, body) = reply.split_once("\r\n\r\n").unwrap();
@@ -135,7 +145,7 @@ impl Drop for Serving {
 }
 
 /// A message that is said now: the same one again would be the same task.
-fn message(text: &str) -> Value {
+pub fn message(text: &str) -> Value {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let id = format!("m-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "text": text }] } })

@@ -57,6 +57,15 @@ pub(super) enum Origin {
     Stored,
 }
 
+/// Where the id of a new turn comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TurnIdSource {
+    /// It was created for this turn.
+    Fresh,
+    /// The caller chose it, and another process may have run the turn.
+    Caller,
+}
+
 impl Conversation {
     pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
         let session = SessionId::new(parts.ids.fresh("s_"));
@@ -97,6 +106,16 @@ impl Conversation {
     /// From the next turn on another runner runs it: there may be other agents now.
     pub fn move_to(&mut self, runner: &Runner) {
         self.parts = Arc::clone(&runner.parts);
+    }
+
+    /// Returns whether its last turn has ended and it is up to date, so that the next turn need not read the log.
+    pub fn is_current(&self) -> bool {
+        self.place == Place::Current && self.left.is_none()
+    }
+
+    /// Returns the bytes of the history that it holds.
+    pub fn history_bytes(&self) -> usize {
+        self.history.bytes()
     }
 
     /// Its id.
@@ -166,13 +185,14 @@ impl Conversation {
             Place::Current if self.left.is_none() => {}
             Place::Current | Place::Stale => self.read().await?,
         }
+        let id = (id, TurnIdSource::Fresh);
         self.turn_held(id, question, &lease, stop, shown).await
     }
 
     /// Runs one turn in a session that was leased and read.
     pub(super) async fn turn_held(
         &mut self,
-        id: TurnId,
+        (id, source): (TurnId, TurnIdSource),
         mut question: UserInput,
         lease: &BoxLease,
         stop: &Stop,
@@ -187,9 +207,14 @@ impl Conversation {
         self.place = Place::Stale;
         let (mut turn, first) = self.begin(&id, &question, &memory);
         let first = match append(&self.parts, first, shown).await {
-            // Somebody else had a turn here meanwhile. Nothing of ours is stored yet, so it simply comes after that.
+            // Another process ran a turn here, maybe this one. Otherwise nothing of it is stored, and it comes after that.
             Err(RunnerError::Store(StoreError::Conflict { .. })) => {
                 self.read().await?;
+                if source == TurnIdSource::Caller
+                    && let Some(end) = self.end_of_known(&id, lease, stop, shown).await?
+                {
+                    return Ok(end);
+                }
                 self.finish_what_is_left(lease, stop).await?;
                 self.place = Place::Stale;
                 let (again, first) = self.begin(&id, &question, &memory);
@@ -286,6 +311,15 @@ impl Conversation {
         let tree = Arc::clone(&self.parts.tree);
         let start = self.start_of(id.clone());
         Turn::begin(tree, start, question.clone(), settings, now)
+    }
+
+    /// Returns to the state before the first turn.
+    pub(super) fn reset(&mut self) {
+        self.next_seq = 1;
+        self.turns = 0;
+        self.history = Arc::default();
+        self.place = Place::Unsaved;
+        self.left = None;
     }
 
     /// Makes the session, or finds that it is there: an earlier try may have been dropped after the store had taken it.

@@ -1,11 +1,12 @@
 //! Going on with a turn that has no outcome yet: one that waits for a person, or one whose process is gone. Whoever does it
 //! holds the session, reads how it stands, and replays the turn from its events.
 
-use super::conversation::{Conversation, LeftOver, Origin, Place, check_input};
+use super::conversation::{Conversation, LeftOver, Origin, Place, TurnIdSource, check_input};
 use super::{Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote};
 use crate::turn::{Input, Turn};
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, BoxLease, BusyPolicy, Event, Page, Text, TurnId, UserInput,
+    Answer, AnsweredBy, ApprovalId, BoxLease, BusyPolicy, Event, Page, StoreError, Text, TurnId,
+    UserInput,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +31,11 @@ impl Conversation {
         self.resume_held(&lease, stop, shown).await
     }
 
-    /// Runs a turn under this id, unless the log knows one: then that one goes on if it was cut off, and if not it is told how
-    /// it stands. So that whoever does not know whether it was begun can ask for it again, from several places at once.
+    /// Runs a turn under this id. If the log has that turn, resumes it or returns its outcome instead, so a caller that does not
+    /// know whether it was started can ask again, also from several replicas at once.
+    ///
+    /// A conversation that [is current](Self::is_current) reads the log only if another process has appended to it since: use
+    /// one only for an id that it has not run.
     pub async fn turn_once(
         &mut self,
         id: TurnId,
@@ -42,16 +46,38 @@ impl Conversation {
         let question = question.into();
         check_input(&question)?;
         let lease = self.take_hold(stop, shown).await?;
-        let standing = match self.read_or_create().await? {
-            Origin::New => Standing::Unknown,
-            Origin::Stored => self.standing(&id).await?,
-        };
-        match standing {
-            Standing::Unknown => self.turn_held(id, question, &lease, stop, shown).await,
-            Standing::Finished(report) => Ok(TurnEnd::Finished(report)),
+        if self.is_current() {
+            let id = (id.clone(), TurnIdSource::Caller);
+            let turn = self.turn_held(id, question.clone(), &lease, stop, shown);
+            match turn.await {
+                // The session was deleted after its last turn here.
+                Err(RunnerError::Store(StoreError::NotFound { .. })) => self.reset(),
+                end => return end,
+            }
+        }
+        if self.read_or_create().await? == Origin::Stored
+            && let Some(end) = self.end_of_known(&id, &lease, stop, shown).await?
+        {
+            return Ok(end);
+        }
+        let id = (id, TurnIdSource::Caller);
+        self.turn_held(id, question, &lease, stop, shown).await
+    }
+
+    /// Resumes the turn with this id, or returns its outcome, if the log has it.
+    pub(super) async fn end_of_known(
+        &mut self,
+        id: &TurnId,
+        lease: &BoxLease,
+        stop: &Stop,
+        shown: &mpsc::Sender<Shown>,
+    ) -> Result<Option<TurnEnd>, RunnerError> {
+        match self.standing(id).await? {
+            Standing::Unknown => Ok(None),
+            Standing::Finished(report) => Ok(Some(TurnEnd::Finished(report))),
             Standing::Waiting(_) | Standing::Unfinished => {
-                let end = self.resume_held(&lease, stop, shown).await?;
-                end.ok_or(RunnerError::NothingWaits)
+                let end = Box::pin(self.resume_held(lease, stop, shown)).await?;
+                end.ok_or(RunnerError::NothingWaits).map(Some)
             }
         }
     }

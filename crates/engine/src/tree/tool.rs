@@ -25,7 +25,7 @@ impl OwnedTool {
         Function {
             name: Text::from(self.spec.name.as_str()),
             description: Arc::clone(&self.spec.description),
-            parameters: Arc::clone(&self.spec.parameters),
+            parameters: self.spec.parameters.clone(),
         }
     }
 

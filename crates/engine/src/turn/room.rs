@@ -83,7 +83,7 @@ pub(crate) fn tokens(bytes: usize) -> u64 {
 /// The bytes of a request, as they count.
 pub(super) fn bytes_of(request: &ModelRequest) -> usize {
     let functions = request.functions.iter().map(|function| {
-        function.name.len() + function.description.len() + function.parameters.to_string().len()
+        function.name.len() + function.description.len() + function.parameters.text().len()
     });
     request.instruction.len()
         + functions.sum::<usize>()

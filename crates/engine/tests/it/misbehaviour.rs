@@ -123,7 +123,7 @@ fn arguments_that_do_not_fit_the_schema_name_the_field() {
         "properties": { "path": { "type": "string" }, "lines": { "type": "integer" } }
     });
     let spec = ToolSpec {
-        parameters: Arc::new(schema),
+        parameters: schema.into(),
         ..lango_testkit::tool::spec("fs_read")
     };
     let tree = Arc::new(

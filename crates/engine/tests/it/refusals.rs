@@ -186,7 +186,7 @@ fn a_tool_cannot_take_the_name_of_the_control_function_or_one_that_no_model_can_
 #[test]
 fn a_schema_that_is_no_object_is_refused() {
     let mut tool = spec("fs_read");
-    tool.parameters = Arc::new(json!(["not", "a", "schema"]));
+    tool.parameters = json!(["not", "a", "schema"]).into();
     let error = Tree::single(vec![Arc::new(tool)], &TreeSettings::default()).unwrap_err();
     assert!(
         matches!(&error, TreeError::BadSchema { name, .. } if *name == "fs_read"),

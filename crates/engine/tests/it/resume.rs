@@ -358,6 +358,24 @@ async fn a_turn_that_is_asked_for_again_under_its_id_is_the_one_there_is() {
 }
 
 #[tokio::test]
+async fn a_current_conversation_returns_the_outcome_of_a_turn_that_another_process_ran_meanwhile() {
+    let bench = Bench::new(vec![]);
+    let replies = [say("hello"), say("one"), say("two")];
+    let runner = bench.runner(ScriptedModel::replies(replies));
+    let mut here = runner.start(local());
+    turn(&mut here, "hi").await;
+    let mut other = runner.open(here.session().clone()).await.unwrap();
+    let other_end = finished(once(&mut other, "x").await);
+    assert!(here.is_current(), "it does not know of the other turn");
+    let end = finished(once(&mut here, "x").await);
+    assert_eq!(end.answer.as_deref(), Some("one"));
+    assert_eq!(end.answer, other_end.answer);
+    let events = log(&bench, here.session()).await;
+    let is_question = |event: &&Event| matches!(event.body, EventBody::UserMessage { .. });
+    assert_eq!(events.iter().filter(is_question).count(), 2);
+}
+
+#[tokio::test]
 async fn a_cut_off_turn_that_is_asked_for_again_goes_on() {
     let whole = whole_turn(Effect::Pure).await;
     let mut cut = about_to_run(&whole).to_vec();

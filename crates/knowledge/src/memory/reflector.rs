@@ -39,20 +39,15 @@ impl Memory {
         generation: Generation,
         when: When,
     ) -> Result<Progress, StoreError> {
+        // After most turns nothing is due, which one read tells. The revision must be read before what is condensed.
+        if matches!(when, When::Past(_)) && self.due_parts(owner, generation, when).await?.is_none()
+        {
+            return Ok(Progress::NotDue);
+        }
         let watermark = self.rows().watermark(owner).await?;
-        let mut parts = self
-            .rows()
-            .recollections(
-                owner,
-                generation,
-                RecollectionOrder::OldestUncondensed,
-                MOST_PARTS,
-            )
-            .await?;
-        let Some(size) = batch(&parts, when) else {
+        let Some(parts) = self.due_parts(owner, generation, when).await? else {
             return Ok(Progress::NotDue);
         };
-        parts.truncate(size);
         let words = self
             .words(
                 owner,
@@ -97,6 +92,25 @@ impl Memory {
             Commit::Done(_) => Ok(Progress::Reflected(by)),
             Commit::Stale => Ok(Progress::Dropped),
         }
+    }
+
+    /// Returns the oldest recollections of a generation that went into no later one, if there are enough to condense.
+    async fn due_parts(
+        &self,
+        owner: &MemoryOwner,
+        generation: Generation,
+        when: When,
+    ) -> Result<Option<Vec<Recollection>>, StoreError> {
+        let order = RecollectionOrder::OldestUncondensed;
+        let parts = self
+            .rows()
+            .recollections(owner, generation, order, MOST_PARTS);
+        let mut parts = parts.await?;
+        let size = batch(&parts, when);
+        Ok(size.map(|size| {
+            parts.truncate(size);
+            parts
+        }))
     }
 }
 

@@ -5,36 +5,34 @@ use super::KIND;
 use super::settings::{add_settings, output_tokens};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
-use crate::wire::{Target, object_schema};
+use crate::wire::{RequestBody, Target, object_schema, quoted};
 use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
+pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
     let names = Names::of(request);
     let mut messages = messages(target, request, &names);
     mark_last(&mut messages);
-    let mut body = json!({
+    let mut fields = json!({
         "model": target.model,
         "max_tokens": output_tokens(target, request),
         "system": [{ "type": "text", "text": &*request.instruction, "cache_control": { "type": "ephemeral" } }],
         "messages": messages,
         "stream": target.streaming,
     });
-    add_settings(&mut body, target, request);
+    add_settings(&mut fields, target, request);
+    let mut body = RequestBody::from(fields);
     if !request.functions.is_empty() {
-        body["tools"] = request
-            .functions
-            .iter()
-            .map(|function| tool(function, &names))
-            .collect();
+        let functions = request.functions.iter();
+        body.declare(functions.map(|function| tool(function, &names)));
         return body;
     }
     let called = called_before(request, &names);
     if !called.is_empty() {
-        let declare = |name: &&str| json!({ "name": name, "input_schema": { "type": "object" } });
-        body["tools"] = called.iter().map(declare).collect();
-        body["tool_choice"] = json!({ "type": "none" });
+        let tool = |name: &&str| json!({ "name": name, "input_schema": { "type": "object" } });
+        body.fields["tools"] = called.iter().map(tool).collect();
+        body.fields["tool_choice"] = json!({ "type": "none" });
     }
     body
 }
@@ -154,9 +152,13 @@ fn plain_id(id: &CallId) -> String {
         .collect()
 }
 
-fn tool(function: &Function, names: &Names) -> Value {
-    let schema = object_schema(&function.parameters);
-    json!({ "name": names.sent(&function.name), "description": &*function.description, "input_schema": schema })
+fn tool(function: &Function, names: &Names) -> String {
+    format!(
+        r#"{{"name":{},"description":{},"input_schema":{}}}"#,
+        quoted(names.sent(&function.name)),
+        quoted(&function.description),
+        object_schema(&function.parameters),
+    )
 }
 
 /// The functions that the conversation called. One with calls in it must declare tools, also when none may be called.

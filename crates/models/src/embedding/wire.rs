@@ -68,7 +68,7 @@ impl Wire {
                 let requests: Vec<Value> = texts.iter().map(request).collect();
                 WireRequest {
                     path: format!("/models/{model}:batchEmbedContents"),
-                    body: json!({ "requests": requests }),
+                    body: json!({ "requests": requests }).into(),
                 }
             }
         }
@@ -107,7 +107,7 @@ impl Wire {
         }
         WireRequest {
             path: path.to_owned(),
-            body,
+            body: body.into(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::settings::generation_config;
 use super::{KIND, generation};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
-use crate::wire::Target;
+use crate::wire::{RequestBody, Target, quoted};
 use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -12,22 +12,23 @@ use std::collections::BTreeMap;
 /// In place of a signature that there cannot be. Other projects report that the provider takes it; lango has not tried.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
+pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
     let names = Names::of(request);
-    let mut body = json!({
+    let mut fields = json!({
         "systemInstruction": { "parts": [{ "text": &*request.instruction }] },
         "contents": contents(target, request, &names),
     });
+    if let Some(config) = generation_config(target, request) {
+        fields["generationConfig"] = config;
+    }
+    let mut body = RequestBody::from(fields);
     if !request.functions.is_empty() {
-        let declarations: Vec<Value> = request
-            .functions
-            .iter()
+        let functions = request.functions.iter();
+        let declarations: Vec<String> = functions
             .map(|function| declaration(function, &names))
             .collect();
-        body["tools"] = json!([{ "functionDeclarations": declarations }]);
-    }
-    if let Some(config) = generation_config(target, request) {
-        body["generationConfig"] = config;
+        let declarations = declarations.join(",");
+        body.declare([format!(r#"{{"functionDeclarations":[{declarations}]}}"#)].into_iter());
     }
     body
 }
@@ -160,16 +161,19 @@ fn model_parts(text: &str, calls: &[Call], own: Option<&Value>, names: &Names) -
     text.into_iter().chain(calls).collect()
 }
 
-fn declaration(function: &Function, names: &Names) -> Value {
-    let mut declaration =
-        json!({ "name": names.sent(&function.name), "description": &*function.description });
+fn declaration(function: &Function, names: &Names) -> String {
+    let name = quoted(names.sent(&function.name));
+    let description = quoted(&function.description);
     // An object without properties is no schema to this provider; a function without one takes nothing.
     let properties = function
         .parameters
         .get("properties")
         .and_then(Value::as_object);
-    if properties.is_some_and(|properties| !properties.is_empty()) {
-        declaration["parametersJsonSchema"] = (*function.parameters).clone();
-    }
-    declaration
+    let has_properties = properties.is_some_and(|properties| !properties.is_empty());
+    let parameters = if has_properties {
+        format!(r#","parametersJsonSchema":{}"#, function.parameters.text())
+    } else {
+        String::new()
+    };
+    format!(r#"{{"name":{name},"description":{description}{parameters}}}"#)
 }

@@ -5,25 +5,23 @@ use super::{KIND, is_mistral};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{Target, schema_with_properties, whole_arguments};
+use crate::wire::{RequestBody, Target, quoted, schema_with_properties, whole_arguments};
 use lango_core::{Attachment, Call, Function, Message, ModelRequest};
 use serde_json::{Value, json};
 
-pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
+pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
     let names = Names::of(request);
-    let mut body = json!({ "model": target.model, "messages": messages(target, request, &names), "stream": target.streaming });
+    let mut fields = json!({ "model": target.model, "messages": messages(target, request, &names), "stream": target.streaming });
     // Mistral refuses the field, and counts without being asked.
     if target.streaming && !is_mistral(target) {
-        body["stream_options"] = json!({ "include_usage": true });
+        fields["stream_options"] = json!({ "include_usage": true });
     }
+    add_settings(&mut fields, target, request);
+    let mut body = RequestBody::from(fields);
     if !request.functions.is_empty() {
-        body["tools"] = request
-            .functions
-            .iter()
-            .map(|function| tool(function, &names))
-            .collect();
+        let functions = request.functions.iter();
+        body.declare(functions.map(|function| tool(function, &names)));
     }
-    add_settings(&mut body, target, request);
     body
 }
 
@@ -194,14 +192,11 @@ fn tool_call(target: &Target<'_>, call: &Call, names: &Names) -> Value {
     })
 }
 
-fn tool(function: &Function, names: &Names) -> Value {
-    let parameters = schema_with_properties(&function.parameters);
-    json!({
-        "type": "function",
-        "function": {
-            "name": names.sent(&function.name),
-            "description": &*function.description,
-            "parameters": parameters,
-        },
-    })
+fn tool(function: &Function, names: &Names) -> String {
+    format!(
+        r#"{{"type":"function","function":{{"name":{},"description":{},"parameters":{}}}}}"#,
+        quoted(names.sent(&function.name)),
+        quoted(&function.description),
+        schema_with_properties(&function.parameters),
+    )
 }

@@ -4,28 +4,29 @@ use super::{KIND, replay};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{Target, schema_with_properties, whole_arguments};
+use crate::wire::{RequestBody, Target, quoted, schema_with_properties, whole_arguments};
 use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> Value {
+pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
     let names = Names::of(request);
-    let mut body = json!({
+    let mut fields = json!({
         "model": target.model,
         "input": input(target, request, &names),
         "store": false,
         "stream": target.streaming,
     });
     if !request.instruction.is_empty() {
-        body["instructions"] = Value::from(&*request.instruction);
+        fields["instructions"] = Value::from(&*request.instruction);
     }
+    add_settings(&mut fields, target, request);
+    let mut body = RequestBody::from(fields);
     if !request.functions.is_empty() {
         let functions = request.functions.iter();
-        body["tools"] = functions.map(|function| tool(function, &names)).collect();
+        body.declare(functions.map(|function| tool(function, &names)));
     }
-    add_settings(&mut body, target, request);
     body
 }
 
@@ -152,13 +153,11 @@ pub(super) fn call_id(id: &CallId) -> String {
 
 /// A function in the API's flat form. Without `strict` the API changes schemas to fit its strict mode, in which every
 /// argument is required; arguments are checked where the call runs.
-fn tool(function: &Function, names: &Names) -> Value {
-    let parameters = schema_with_properties(&function.parameters);
-    json!({
-        "type": "function",
-        "name": names.sent(&function.name),
-        "description": &*function.description,
-        "parameters": parameters,
-        "strict": false,
-    })
+fn tool(function: &Function, names: &Names) -> String {
+    format!(
+        r#"{{"type":"function","name":{},"description":{},"parameters":{},"strict":false}}"#,
+        quoted(names.sent(&function.name)),
+        quoted(&function.description),
+        schema_with_properties(&function.parameters),
+    )
 }

@@ -11,7 +11,7 @@ fn functions() -> Arc<[Function]> {
     let function = |name: &str, description: &str, parameters: Value| Function {
         name: name.into(),
         description: description.into(),
-        parameters: Arc::new(parameters),
+        parameters: parameters.into(),
     };
     let delegate = json!({
         "type": "object", "required": ["agent", "task"],

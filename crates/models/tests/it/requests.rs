@@ -280,7 +280,7 @@ async fn any_schema_becomes_one_of_an_object() {
         let function = Function {
             name: "now".into(),
             description: "The time".into(),
-            parameters: Arc::new(schema.clone()),
+            parameters: schema.clone().into(),
         };
         let request = || ModelRequest {
             functions: Arc::from([function.clone()]),

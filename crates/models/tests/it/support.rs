@@ -184,7 +184,7 @@ pub fn function(name: &str) -> Function {
     Function {
         name: name.into(),
         description: format!("Does {name}").into(),
-        parameters: Arc::new(schema),
+        parameters: schema.into(),
     }
 }
 

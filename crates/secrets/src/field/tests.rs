@@ -110,7 +110,7 @@ fn tool_with(binding: Binding, id: ServerToolId) -> (Arc<Recorder>, FieldTool) {
         spec: ToolSpec {
             name: "pay_b_login".into(),
             description: "".into(),
-            parameters: Arc::new(json!({})),
+            parameters: json!({}).into(),
             effect: Effect::Effect,
             risk: Risk::Moderate,
             escalation: None,

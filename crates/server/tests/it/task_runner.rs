@@ -68,6 +68,34 @@ async fn a_message_becomes_a_turn_and_its_answer_an_artifact() {
 }
 
 #[tokio::test]
+async fn a_message_to_a_conversation_whose_session_was_deleted_starts_it_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::replies([say("Hello."), say("Again.")]);
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let mut first = message("m-1", "hello");
+    first["message"]["contextId"] = "c".into();
+    let sent = server.rpc("SendMessage", first).await;
+    assert_eq!(state(&sent["result"]["task"]), "TASK_STATE_COMPLETED");
+    let session = TaskRunner::session_of(&UserId::from("a2a"), "c");
+    assert!(server.store.hide_session(&session, None).await.unwrap());
+    while !server.store.remove_portion(&session).await.unwrap() {}
+    let mut second = message("m-2", "and again");
+    second["message"]["contextId"] = "c".into();
+    let sent = server.rpc("SendMessage", second).await;
+    let task = &sent["result"]["task"];
+    assert_eq!(
+        (state(task), answer(task)),
+        ("TASK_STATE_COMPLETED", "Again.")
+    );
+    let page = Page { from: 1, limit: 1 };
+    let events = server.store.read(&session, page).await.unwrap();
+    let EventBody::UserMessage { text, .. } = &events[0].body else {
+        panic!("{:?}", events[0]);
+    };
+    assert_eq!(&**text, "and again");
+}
+
+#[tokio::test]
 async fn a_message_of_a_caller_is_logged_as_a_programs_and_its_answer_is_untrusted() {
     let folder = tempfile::tempdir().unwrap();
     let model = ScriptedModel::replies([say("Hello.")]);

@@ -66,7 +66,7 @@ impl Store {
     /// Returns the memory that a prompt shows, at most so many of each kind.
     pub fn prompt_memory(&self, owner: &MemoryOwner, limit: usize) -> Answer<'_, PromptMemory> {
         let given = (owner.clone(), limit);
-        self.engine.read(given, |tx, (owner, limit)| {
+        self.engine.lookup(given, |tx, (owner, limit)| {
             Box::pin(async move {
                 let (mut memory, mut is_owned) = (PromptMemory::default(), false);
                 let [second, first, observations] = &mut memory.recollections;

@@ -170,7 +170,7 @@ impl Database {
         };
         let mut is_committing = false;
         let result = match mode {
-            Mode::Read | Mode::WriteOne | Mode::Log(_) => {
+            Mode::Lookup | Mode::Read | Mode::WriteOne | Mode::Log(_) => {
                 in_time(limit, work(&mut Tx::client(&client, is_repeated), given)).await
             }
             Mode::Snapshot | Mode::Write | Mode::WriteTwice => {

@@ -29,6 +29,20 @@ impl Readers {
         })
     }
 
+    /// Reads on this thread, if a connection is idle.
+    pub(super) async fn look_up<T, F>(self: &Arc<Self>, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+    {
+        if let Ok(_permit) = self.permits.try_acquire()
+            && !self.idle().is_empty()
+        {
+            return self.read_now(work);
+        }
+        self.read(work).await
+    }
+
     pub(super) async fn read<T, F>(self: &Arc<Self>, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,

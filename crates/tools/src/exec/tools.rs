@@ -170,7 +170,7 @@ impl ExecTool {
         let spec = ToolSpec {
             name: name.into(),
             description: description.into(),
-            parameters: Arc::new(schema_of::<ExecArguments>()),
+            parameters: schema_of::<ExecArguments>().into(),
             effect: Effect::Effect,
             risk: Risk::Dangerous,
             escalation: None,

@@ -38,7 +38,7 @@ impl SkillCard {
         ToolSpec {
             name: format!("{TOOL_PREFIX}{}", self.name).as_str().into(),
             description: description.into(),
-            parameters: Arc::new(schema_of::<SkillArguments>()),
+            parameters: schema_of::<SkillArguments>().into(),
             effect: Effect::Effect,
             risk: Risk::Safe,
             escalation: Some(Escalation {
@@ -53,8 +53,7 @@ impl SkillCard {
     /// How many bytes that takes.
     pub(super) fn request_bytes(&self) -> usize {
         let spec = self.spec();
-        let parameters = spec.parameters.to_string();
-        spec.name.as_str().len() + spec.description.len() + parameters.len()
+        spec.name.as_str().len() + spec.description.len() + spec.parameters.text().len()
     }
 }
 

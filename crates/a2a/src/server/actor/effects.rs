@@ -1,13 +1,14 @@
 //! What the driver does for each effect of a task.
 
 use super::run::{ActiveRun, RunSlot};
-use super::{Reply, TaskActor};
+use super::{Published, Reply, TaskActor};
 use crate::server::backend::AgentStatus;
 use crate::server::refusal::Refusal;
 use crate::server::shared::Phase;
 use crate::server::slots::SlotTicket;
 use crate::server::task::{
     Effect, EffectResult, Input, LoadError, RunEnd, SlotKind, StoreFailure, Task, TaskDocument,
+    Update, is_settled,
 };
 use lango_core::StoreError;
 use std::sync::Arc;
@@ -69,8 +70,7 @@ impl TaskActor {
                 return None;
             }
             Effect::Publish(update) => {
-                // An error says that there is no subscriber.
-                let _ = self.updates.send(update);
+                self.publish(task, update);
                 return None;
             }
             Effect::Answer { caller, answer } => {
@@ -81,6 +81,16 @@ impl TaskActor {
             }
         };
         Some(Input::Result(result))
+    }
+
+    fn publish(&self, task: &Task, update: Update) {
+        if self.updates.receiver_count() == 0 {
+            return;
+        }
+        let is_settled = is_settled(&update.state);
+        let settled = is_settled.then(|| Arc::new(task.document().task.clone()));
+        // An error says that the last subscriber has just left.
+        let _ = self.updates.send(Published { update, settled });
     }
 
     /// Reads this task, or another of the same user.

@@ -37,4 +37,5 @@ pub use card::Binding;
 pub use connect::connect;
 pub use fault::{CardFault, SkippedRemote};
 pub use remotes::Remotes;
+pub use reqwest::header::HeaderName;
 pub use settings::{Patience, RemoteSettings};

@@ -2,7 +2,7 @@
 
 use crate::config::{A2aSettings, RemoteAgentConfig};
 use crate::vault::{Credentials, secret_of};
-use lango_a2a::client::{Patience, RemoteSettings, Remotes};
+use lango_a2a::client::{HeaderName, Patience, RemoteSettings, Remotes};
 use lango_core::{AgentName, RemoteAgent};
 use lango_engine::RemoteCard;
 use lango_net::Egress;
@@ -86,6 +86,14 @@ fn remote_settings(agent: &RemoteAgentConfig, credentials: &Arc<Credentials>) ->
         name: AgentName::from(agent.name.as_str()),
         card_url: agent.agent_card_url.clone(),
         token: token.and_then(|setting| credentials.find(setting)),
+        headers: {
+            let headers = agent.headers_env.iter();
+            let header = |(name, variable): &(HeaderName, String)| {
+                (name.clone(), credentials.handle(variable))
+            };
+            headers.map(header).collect()
+        },
+        timeout: agent.timeout,
         masks: credentials.masks().clone(),
         token_source: source,
     }

@@ -54,6 +54,14 @@ pub enum CardFault {
         /// How long was waited.
         after_ms: u64,
     },
+    /// Time was up before, in this process or another one.
+    #[error(
+        "its card was not there in time {seconds} s ago; lango does not wait for it, and tries again in the background"
+    )]
+    SlowBefore {
+        /// How long ago.
+        seconds: u64,
+    },
     /// The connection broke in the middle of the card.
     #[error("the connection broke in the middle of its card: {detail}")]
     CutOff {

@@ -9,9 +9,11 @@ use tokio::time::Instant;
 /// Interval between two notes.
 const INTERVAL: Duration = Duration::from_secs(10);
 
+type Show = dyn Fn(&str) + Send + Sync;
+
 /// Shows a line to the user. Without a function it shows nothing.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<dyn Fn(&str) + Send + Sync>>);
+pub struct Progress(Option<Arc<Show>>);
 
 impl Progress {
     /// Shows lines with this function.

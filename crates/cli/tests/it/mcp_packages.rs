@@ -11,6 +11,7 @@ use std::path::PathBuf;
 /// starts the scripted server.
 const RUNNER: &str = r#"#!/bin/sh
 cache="$HOME/.npm/_npx"
+[ "$npm_config_prefer_offline" = true ] || exit 9
 if [ ! -e "$cache/server.py" ]; then
     sleep 3
     mkdir -p "$cache" && cp "$(dirname "$0")/server.py" "$cache/server.py"

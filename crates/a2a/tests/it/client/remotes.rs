@@ -278,6 +278,8 @@ async fn a_card_that_timed_out_is_not_waited_for_again_and_is_read_in_the_backgr
     let third = connect(Duration::from_secs(60)).await;
     until(|| there(&third) == ["hung", "other"]).await;
     assert!(third.generation() > 0);
+    let remembered = std::fs::read_dir(folder.path().join("slow-cards")).unwrap();
+    assert_eq!(remembered.count(), 0);
     let fourth = connect(Duration::from_secs(60)).await;
     assert_eq!(there(&fourth), ["hung", "other"]);
 }

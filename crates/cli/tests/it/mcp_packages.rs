@@ -1,7 +1,7 @@
 //! MCP servers through the real binary: packages that are downloaded when a server first starts, and tools that run only as
 //! tasks.
 
-use crate::lango::{Lango, Ran};
+use crate::lango::{Lango, Ran, of_type, text};
 use crate::mcp::installed;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -70,20 +70,20 @@ fn a_package_is_downloaded_once_into_a_cache_of_the_server_and_the_first_start_m
 }
 
 #[test]
-fn commands_of_agents_cannot_see_the_packages_of_a_server() {
+fn commands_of_agents_can_neither_read_nor_write_the_packages_of_a_server() {
     let lango = with_package();
     test(&lango).ok();
     let file = private(&lango, ".npm/_npx/server.py");
     assert!(file.exists());
-    let allow = r#"approval.rules=[{action="allow",tool="exec_*"}]"#;
-    let question = format!("run the command: cat {0} && echo x > {0}", file.display());
+    let allow = r#"approval.rules=[{action="allow",tool="exec"}]"#;
+    let command = format!("cat {0}; echo x > {0}; echo it ran", file.display());
     let before = fs::read(&file).unwrap();
-    let ran = lango.run(&["run", &question, "-c", allow]);
-    assert!(
-        !ran.stdout.contains("A scripted MCP server"),
-        "{}",
-        ran.stdout
-    );
+    let question = format!("run `{command}`");
+    let ran = lango.run(&["run", "--json", &question, "-c", allow]).ok();
+    let events = lango.events(text(&ran.json()["session"]));
+    let returned = format!("{:?}", of_type(&events, "tool.returned"));
+    assert!(returned.contains("it ran"), "{returned}");
+    assert!(!returned.contains("A scripted MCP server"), "{returned}");
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 

@@ -79,7 +79,10 @@ fn commands_of_agents_can_neither_read_nor_write_the_packages_of_a_server() {
     let command = format!("cat {0}; echo x > {0}; echo it ran", file.display());
     let before = fs::read(&file).unwrap();
     let question = format!("run `{command}`");
-    let ran = lango.run(&["run", "--json", &question, "-c", allow]).ok();
+    // Even if all around it is opened to them.
+    let open = format!("tools.exec.write=[\"{}\"]", lango.home().display());
+    let arguments = ["run", "--json", &question, "-c", allow, "-c", &open];
+    let ran = lango.run(&arguments).ok();
     let events = lango.events(text(&ran.json()["session"]));
     let returned = format!("{:?}", of_type(&events, "tool.returned"));
     assert!(returned.contains("it ran"), "{returned}");

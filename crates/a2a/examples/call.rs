@@ -40,6 +40,8 @@ async fn main() -> ExitCode {
             let value = SecretValue::new(std::env::var(name).ok()?);
             Some(Credential::fixed(name, value, &masks))
         }),
+        headers: Vec::new(),
+        timeout: None,
         masks,
         token_source: match token_env {
             Some(name) => format!("environment variable `{name}`"),

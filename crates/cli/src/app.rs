@@ -17,6 +17,7 @@ use crate::payment::PaymentStatus;
 use crate::roster::Roster;
 use crate::sessions::{Kept, Sessions};
 use crate::vault::{Credentials, UserVaults, VaultAccess};
+use lango_a2a::client::SlowCards;
 use lango_core::{
     AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
     ToolSpec, UserId,
@@ -105,9 +106,13 @@ impl App {
     /// Connects the agents that run elsewhere, for a command that runs turns or shows who is there.
     pub async fn connect(&mut self) -> Result<(), Failure> {
         if self.roster.topology.is_some() {
-            self.elsewhere =
-                Elsewhere::connect(&self.loaded.settings.a2a, &self.credentials, &self.egress)
-                    .await;
+            let slow_cards = match &self.knowledge {
+                Some(_) => SlowCards::at(self.loaded.paths.slow_cards()),
+                // Nothing is to be kept.
+                None => SlowCards::default(),
+            };
+            let (a2a, credentials) = (&self.loaded.settings.a2a, &self.credentials);
+            self.elsewhere = Elsewhere::connect(a2a, credentials, &self.egress, slow_cards).await;
             self.build_tree_anew()?;
         }
         Ok(())

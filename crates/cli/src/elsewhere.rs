@@ -2,7 +2,7 @@
 
 use crate::config::{A2aSettings, RemoteAgentConfig};
 use crate::vault::{Credentials, secret_of};
-use lango_a2a::client::{Patience, RemoteSettings, Remotes};
+use lango_a2a::client::{HeaderName, Patience, RemoteSettings, Remotes, SlowCards};
 use lango_core::{AgentName, RemoteAgent};
 use lango_engine::RemoteCard;
 use lango_net::Egress;
@@ -22,6 +22,7 @@ impl Elsewhere {
         settings: &A2aSettings,
         credentials: &Arc<Credentials>,
         egress: &Egress,
+        slow_cards: SlowCards,
     ) -> Self {
         let agents = &settings.remote_agents.0;
         if !settings.enabled || agents.is_empty() {
@@ -29,10 +30,11 @@ impl Elsewhere {
         }
         let agents = agents.iter();
         let agents = agents.map(|agent| remote_settings(agent, credentials));
-        let remotes = Remotes::connect(agents.collect(), Patience::default(), egress.clone()).await;
+        let (agents, egress) = (agents.collect(), egress.clone());
+        let remotes = Remotes::connect(agents, Patience::default(), egress, slow_cards).await;
         Self {
+            seen: remotes.generation(),
             remotes: Some(remotes),
-            seen: 0,
         }
     }
 
@@ -86,6 +88,14 @@ fn remote_settings(agent: &RemoteAgentConfig, credentials: &Arc<Credentials>) ->
         name: AgentName::from(agent.name.as_str()),
         card_url: agent.agent_card_url.clone(),
         token: token.and_then(|setting| credentials.find(setting)),
+        headers: {
+            let headers = agent.headers_env.iter();
+            let header = |(name, variable): &(HeaderName, String)| {
+                (name.clone(), credentials.handle(variable))
+            };
+            headers.map(header).collect()
+        },
+        timeout: agent.timeout,
         masks: credentials.masks().clone(),
         token_source: source,
     }

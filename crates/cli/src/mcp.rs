@@ -13,8 +13,8 @@ use capability::ReservedWords;
 use lango_core::{AgentName, Tool};
 use lango_engine::{Action, DELEGATE, Home, Homes, Rule};
 use lango_mcp::{
-    Address, ClientSettings, FileSeal, Overview, Pauses, Reach, Secret, ServerSettings, Servers,
-    Setup, Start, Token, ToolState, is_private_way,
+    Address, ClientSettings, FileSeal, Overview, Pauses, Progress, Reach, Secret, ServerSettings,
+    Servers, Setup, Start, Token, ToolState, is_private_way,
 };
 use lango_net::{Egress, SecretAccess};
 use lango_sandbox::{Launcher, Policy, Strength};
@@ -85,6 +85,7 @@ impl Mcp {
             attachments: here.loaded.paths.attachments(),
             patience: settings.start_timeout,
             pauses: Pauses::default(),
+            progress: Progress::new(screen::say),
             taken: names.chain([DELEGATE.to_owned()]).collect(),
         };
         let servers = Servers::open(setup, start).await;

@@ -2,6 +2,7 @@
 
 use crate::{AgentName, AttachedFile, BoxFuture, BoxStream, Text};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// An agent on another machine.
 pub trait RemoteAgent: Send + Sync {
@@ -10,6 +11,11 @@ pub trait RemoteAgent: Send + Sync {
 
     /// What it says of itself.
     fn description(&self) -> &str;
+
+    /// Returns how long a call may take, if that is not the time of a tool call.
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
 
     /// Gives it a task, or asks what became of one. The stream ends with the answer or the first error; dropping it stops
     /// listening, and nothing else: the other side goes on unless it is told to [stop](Self::cancel).

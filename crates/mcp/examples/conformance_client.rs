@@ -8,7 +8,7 @@
 
 use lango_core::Caller;
 use lango_mcp::{
-    Address, ClientSettings, Pauses, Reach, ServerSettings, Servers, Setup, Start, Token,
+    Address, ClientSettings, Pauses, Progress, Reach, ServerSettings, Servers, Setup, Start, Token,
 };
 use lango_sandbox::{Helper, Launcher, Strength};
 use lango_secrets::{Credential, Masks, SecretValue};
@@ -91,6 +91,7 @@ fn setup(url: &str, scenario: &str, folder: &std::path::Path) -> Setup {
         attachments: folder.join("attachments"),
         patience: Duration::from_secs(20),
         pauses: Pauses::default(),
+        progress: Progress::default(),
         taken: BTreeSet::new(),
     }
 }

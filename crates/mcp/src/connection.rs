@@ -5,12 +5,14 @@ use crate::form::Form;
 use crate::frames::Frames;
 use crate::handler::Handler;
 use crate::http;
+use crate::legacy_sse;
 use crate::names::line;
 use crate::oauth::Bearer;
 use crate::process::{NewFiles, Process};
 use crate::program::{ServerCommand, TrustedFiles};
 use crate::program_proxy::RunningProxy;
 use crate::settings::{Program, ServerSettings};
+use crate::task_support::is_task_required;
 use crate::traffic::Traffic;
 use lango_core::{Caller, error_chain};
 use lango_sandbox::{Launcher, Strength};
@@ -138,7 +140,16 @@ impl Opening<'_> {
                     process: None,
                     bearer: Some(Arc::clone(bearer)),
                 };
-                self.greet(transport, ends).await
+                match self.greet(transport, ends).await {
+                    Err(Failure {
+                        error: ConnectError::Broken { .. } | ConnectError::Silent { .. },
+                        ..
+                    }) if legacy_sse::is_served(bearer).await => {
+                        let url = bearer.address.url.clone();
+                        Err(ConnectError::LegacyTransport { url }.into())
+                    }
+                    greeted => greeted,
+                }
             }
         }
     }
@@ -298,6 +309,7 @@ impl Connection {
             let page = PaginatedRequestParams::default().with_cursor(cursor);
             let page = self.peer.list_tools(Some(page)).await?;
             for tool in page.tools {
+                let is_task_required = is_task_required(&tool);
                 let description = tool.description.map(String::from).unwrap_or_default();
                 let schema = serde_json::Value::Object(JsonObject::clone(&tool.input_schema));
                 let form = Form::new(description, schema);
@@ -310,6 +322,8 @@ impl Connection {
                     "the server has too many tools"
                 } else if listing.tools.contains_key(&name) {
                     "the server lists it twice"
+                } else if is_task_required {
+                    "it runs only as a task, which lango does not support"
                 } else {
                     ""
                 };

@@ -82,6 +82,16 @@ pub enum ConnectError {
         /// Its version.
         version: String,
     },
+    /// It speaks only the transport of MCP 2024-11-05.
+    #[error(
+        "it speaks only the legacy HTTP+SSE transport at `{url}`, and lango only streamable HTTP; set `url` to the server's \
+         streamable HTTP address (often one that ends in /mcp), update the server, or set `command` to a bridge such as \
+         `npx mcp-remote@VERSION {url} --transport sse-only`"
+    )]
+    LegacyTransport {
+        /// The address.
+        url: String,
+    },
     /// It wants to know who is there.
     #[error("{advice}")]
     Unauthorised {

@@ -3,6 +3,7 @@
 //! anything.
 
 use crate::names::line;
+use crate::task_support::move_execution;
 use crate::traffic::{Traffic, Verdict};
 use lango_secrets::Masks;
 use rmcp::RoleClient;
@@ -186,7 +187,7 @@ fn go_on(verdict: Verdict) -> Read {
 
 /// The message; one that makes no sense becomes an error under its id, so that nobody waits for it in vain.
 fn parsed(text: &[u8], id: RequestId) -> Read {
-    let message = serde_json::from_slice(text).unwrap_or_else(|error| {
+    let message = serde_json::from_slice(&move_execution(text)).unwrap_or_else(|error| {
         let what = line(&error.to_string(), 200);
         let error =
             ErrorData::internal_error(format!("an answer that makes no sense: {what}"), None);

@@ -6,6 +6,7 @@ use crate::frames::LONGEST_MESSAGE;
 use crate::names::line;
 use crate::oauth::{Bearer, Challenge};
 use crate::place::is_this_machine;
+use crate::task_support::move_execution;
 use crate::traffic::{Traffic, Verdict};
 use futures_util::{StreamExt, TryStreamExt};
 use lango_core::BoxStream;
@@ -247,7 +248,7 @@ impl BoundedClient {
             ),
             _ if kind.starts_with("application/json") => {
                 let body = self.body(response).await?;
-                let parsed = serde_json::from_slice::<ServerJsonRpcMessage>(&body);
+                let parsed = serde_json::from_slice::<ServerJsonRpcMessage>(&move_execution(&body));
                 match parsed {
                     Ok(message)
                         if status.is_success() || matches!(message, JsonRpcMessage::Error(_)) =>
@@ -308,7 +309,8 @@ impl BoundedClient {
             }
             Ok(chunk)
         });
-        SseStream::from_bytes_stream(bytes).boxed()
+        let events = SseStream::from_bytes_stream(bytes);
+        events.map_ok(with_execution).boxed()
     }
 }
 
@@ -367,6 +369,16 @@ async fn sent(request: RequestBuilder, token: Option<&str>) -> Result<Response, 
         None => request,
     };
     request.send().await.map_err(Faulty::Client)
+}
+
+/// Keeps what the library would drop of a list of tools.
+fn with_execution(mut event: Sse) -> Sse {
+    if let Some(data) = &event.data
+        && let Cow::Owned(moved) = move_execution(data.as_bytes())
+    {
+        event.data = String::from_utf8(moved).ok();
+    }
+    event
 }
 
 fn header(response: &Response, name: &str) -> Option<String> {

@@ -20,6 +20,7 @@ mod form;
 mod frames;
 mod handler;
 mod http;
+mod legacy_sse;
 mod names;
 mod oauth;
 mod pins;
@@ -28,9 +29,11 @@ mod private_file;
 mod process;
 mod program;
 mod program_proxy;
+mod progress;
 mod server;
 mod servers;
 mod settings;
+mod task_support;
 mod tool;
 mod traffic;
 
@@ -42,6 +45,7 @@ pub use place::is_private_way;
 pub use private_file::{FileSeal, is_sealed};
 pub use program::PendingFile;
 pub use program_proxy::{ProgramProxy, SecretVariable};
+pub use progress::Progress;
 pub use server::Pauses;
 pub use servers::{Overview, Probe, Probed, ProbedTool, Servers, Setup, Start, ToolOverview};
 pub use settings::{

@@ -36,6 +36,12 @@ pub(crate) type TrustedFiles = BTreeMap<String, String>;
 /// What a Python program must not do: load modules from the directory that it is started in.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
 
+/// Where package runners have their caches. It is the private directory of the server, so that packages are downloaded once.
+const HOME: &str = "HOME";
+
+/// Has npm use its cache without asking the registry. Versions are exact, so what was downloaded is what is wanted.
+const OFFLINE: &str = "npm_config_prefer_offline";
+
 /// A command that is ready to be started.
 #[derive(Debug)]
 pub(crate) struct PreparedCommand {
@@ -91,10 +97,23 @@ impl ServerCommand<'_> {
         if env.iter().all(|(name, _)| name != SAFE_PATH) {
             env.push((SAFE_PATH.to_owned(), "1".to_owned()));
         }
+        if self.downloads_packages() {
+            let private = self.program.policy.workspace.display();
+            for (name, value) in [(HOME, private.to_string()), (OFFLINE, "true".to_owned())] {
+                if env.iter().all(|(known, _)| known != name) {
+                    env.push((name.to_owned(), value));
+                }
+            }
+        }
         Ok(PreparedCommand {
             argv: survey.argv,
             env,
         })
+    }
+
+    /// Returns whether the command downloads packages, such as `npx` and `uvx`.
+    pub(crate) fn downloads_packages(&self) -> bool {
+        packages::has_runner(&self.program.argv, &self.program.data)
     }
 
     /// The files that have to be trusted before the server starts, as they are now.

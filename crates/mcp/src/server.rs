@@ -15,6 +15,7 @@ use crate::oauth::{self, Bearer, Grants, LoginError};
 use crate::pins::{PinnedServer, Pins};
 use crate::private_file;
 use crate::process::NewFiles;
+use crate::progress::Progress;
 use crate::settings::{Reach, ServerSettings};
 use lango_core::{Caller, ToolError};
 use lango_sandbox::{Launcher, Strength, Watch};
@@ -25,6 +26,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Semaphore;
+
+/// How long the first start of a server whose package has to be downloaded may take.
+const FIRST_DOWNLOAD: Duration = Duration::from_secs(120);
 
 /// What every server needs besides its settings.
 #[derive(Debug, Clone)]
@@ -38,6 +42,7 @@ pub(crate) struct Surroundings {
     /// How long a handshake may take, and a list of tools.
     pub(crate) patience: Duration,
     pub(crate) pauses: Pauses,
+    pub(crate) progress: Progress,
 }
 
 /// One server.
@@ -268,17 +273,30 @@ impl Server {
         }
         self.make_folders()?;
         let trusted = self.trusted_files();
+        let is_first_download = self.is_first_download();
+        let start_timeout = match is_first_download {
+            true => FIRST_DOWNLOAD.max(*patience),
+            false => *patience,
+        };
         let opening = Opening {
             settings: &self.settings,
             way: &self.way,
             launcher,
             strength,
-            patience: *patience,
+            patience: start_timeout,
             trusted: &trusted,
             new_files: &self.new_files,
             masks: &self.surroundings.masks,
         };
-        let opened = opening.open().await;
+        let progress = &self.surroundings.progress;
+        let opened = match is_first_download {
+            true => {
+                progress
+                    .watch(self.id(), start_timeout, opening.open())
+                    .await
+            }
+            false => opening.open().await,
+        };
         let connection = opened.map_err(|failure| self.with_hint(failure))?;
         let announced = connection.new_tools();
         let listing = match connection.tools(*patience).await {
@@ -298,6 +316,16 @@ impl Server {
             pinned,
             notes,
         })
+    }
+
+    /// Returns whether the program downloads packages and never answered with these settings.
+    fn is_first_download(&self) -> bool {
+        self.downloads_packages()
+            && !self
+                .surroundings
+                .pins
+                .read()
+                .is_ok_and(|book| book.of(self.id(), &self.digest).is_some())
     }
 
     /// Makes the folders that the program must not see, while it can still be kept from seeing them, and its own.

@@ -14,6 +14,7 @@ use crate::oauth::{Grants, LoginError};
 use crate::pins::{Book, Pending, PinError, Pins};
 use crate::private_file::FileSeal;
 use crate::program::PendingFile;
+use crate::progress::Progress;
 use crate::server::{Pauses, Server, Surroundings};
 use crate::settings::ServerSettings;
 use claims::Claims;
@@ -52,6 +53,8 @@ pub struct Setup {
     pub patience: Duration,
     /// How long a server that failed is left alone.
     pub pauses: Pauses,
+    /// What shows the user how a long start goes.
+    pub progress: Progress,
     /// The names that other tools have.
     pub taken: BTreeSet<String>,
 }
@@ -91,6 +94,7 @@ impl Servers {
             masks: setup.masks,
             patience: setup.patience,
             pauses: setup.pauses,
+            progress: setup.progress,
         };
         let servers: Vec<Arc<Server>> = setup
             .servers

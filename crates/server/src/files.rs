@@ -1,13 +1,14 @@
-//! Files that callers send as bytes or as URLs. They are stored as attachments, and the message refers to them.
+//! Files that callers send as bytes or as URLs. They are stored as attachments, and the message refers to them. Short text
+//! that comes as bytes becomes text of the message: clients send what a user wrote that way.
 
 use crate::messages;
 use crate::{Notice, ServerContext};
-use a2a::{Message, PartContent};
+use a2a::{Message, Part, PartContent};
 use lango_a2a::server::{FileError, MessageError};
 use lango_a2a::{LinkedFiles, name_in_url};
 use lango_core::{AttachedFile, UserId};
 use lango_documents::{AttachmentError, read_attachment};
-use lango_engine::RunnerError;
+use lango_engine::{Runner, RunnerError};
 
 /// The media types that callers may send.
 pub const INPUT_MODES: [&str; 8] = [
@@ -21,7 +22,11 @@ pub const INPUT_MODES: [&str; 8] = [
     "image/webp",
 ];
 
-/// Stores the files of a message and puts references in their place. Those at URLs are fetched first.
+/// The most text of files, in bytes, that becomes text of one message. The text of other files is attached.
+const INLINE_TEXT_BYTES: usize = 64 * 1024;
+
+/// Stores the files of a message and puts references in their place. Those at URLs are fetched first. Short text of `text/*`
+/// files is put in their place itself.
 pub(crate) async fn store_files(
     context: &dyn ServerContext,
     user: &UserId,
@@ -30,6 +35,7 @@ pub(crate) async fn store_files(
     messages::remove_references(&mut message);
     let mut places = Vec::new();
     let mut sent = Vec::new();
+    let mut is_text = Vec::new();
     for (place, part) in message.parts.iter_mut().enumerate() {
         let content = match &mut part.content {
             PartContent::Raw(bytes) => SentContent::Bytes(std::mem::take(bytes)),
@@ -38,6 +44,7 @@ pub(crate) async fn store_files(
         };
         let name = part.filename.clone().or_else(|| content.name());
         let name = name.unwrap_or_else(|| format!("file-{}", place + 1));
+        is_text.push(matches!(content, SentContent::Bytes(_)) && has_text_type(part));
         sent.push((name, content));
         places.push(place);
     }
@@ -45,16 +52,59 @@ pub(crate) async fn store_files(
         return Ok(message);
     }
     let raw = fetch_linked(context, sent).await?;
-    let files = read_all(raw).await?;
+    let mut bytes_left = INLINE_TEXT_BYTES;
+    let mut files = Vec::new();
+    let mut attached = Vec::new();
+    for ((file, place), is_text) in read_all(raw).await?.into_iter().zip(places).zip(is_text) {
+        match inline_text(&file, bytes_left).filter(|_| is_text) {
+            Some(text) => {
+                bytes_left -= text.len();
+                message.parts[place].content = PartContent::Text(text);
+            }
+            None => {
+                files.push(file);
+                attached.push(place);
+            }
+        }
+    }
+    check_length(&message)?;
+    if files.is_empty() {
+        return Ok(message);
+    }
     let stored = context.runner().store_files(user, files).await;
     let stored = stored.map_err(|error| match error {
         RunnerError::Store(error) => FileError::Store(error),
         error => invalid(error.to_string()),
     })?;
-    for (place, attachment) in places.into_iter().zip(&stored) {
+    for (place, attachment) in attached.into_iter().zip(&stored) {
         message.parts[place] = messages::reference_part(attachment);
     }
     Ok(message)
+}
+
+/// Returns the text of a file, if it is short enough to become text of the message.
+fn inline_text(file: &AttachedFile, most_bytes: usize) -> Option<String> {
+    if file.bytes.len() > most_bytes || !file.media_type.starts_with("text/") {
+        return None;
+    }
+    String::from_utf8(file.bytes.to_vec()).ok()
+}
+
+fn has_text_type(part: &Part) -> bool {
+    let kind = part.media_type.as_deref().unwrap_or_default().trim_start();
+    kind.get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("text/"))
+}
+
+/// Checks that the text of the message, with that of its files, is within the limit of a turn.
+fn check_length(message: &Message) -> Result<(), FileError> {
+    match messages::question(message).len() {
+        length if length > Runner::INPUT_BYTES => Err(invalid(format!(
+            "has {length} bytes of text; the limit is {}",
+            Runner::INPUT_BYTES
+        ))),
+        _ => Ok(()),
+    }
 }
 
 enum SentContent {

@@ -22,11 +22,21 @@ pub(crate) fn stored_question(message: &Message) -> String {
 
 fn text_of<'a>(parts: impl Iterator<Item = &'a Part>) -> String {
     let texts = parts.filter_map(|part| match &part.content {
-        PartContent::Text(text) => Some(text.clone()),
+        PartContent::Text(text) => Some(match &part.filename {
+            Some(name) => format!("[file: {}]\n{text}", shown_name(name)),
+            None => text.clone(),
+        }),
         PartContent::Data(data) => Some(data.to_string()),
         PartContent::Raw(_) | PartContent::Url(_) => None,
     });
     texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Returns the last segment of a file's name, in one line and at most 200 characters long.
+fn shown_name(name: &str) -> String {
+    let last = name.rsplit(['/', '\\']).next().unwrap_or_default();
+    let plain = last.chars().filter(|char| !char.is_control());
+    plain.take(200).collect()
 }
 
 /// The metadata key of a reference to a stored file.

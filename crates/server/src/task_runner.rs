@@ -190,17 +190,24 @@ impl TaskRunner {
                 self.context.notify(Notice::Error(error));
                 return Ok(RunResult::Deferred);
             }
-            RunnerError::Waiting { request } => Report::Rejected(
-                format!(
+            RunnerError::Waiting { request } => {
+                let text = format!(
                     "this conversation waits for an answer to `{request}`; start another one, or send this message again later"
-                )
-                .into(),
-            ),
+                );
+                Report::Rejected(StatusMessage::from(text).not_started())
+            }
             RunnerError::Store(_) if !self.is_unknown(run).await => {
                 self.context.notify(Notice::Error(error));
                 return Ok(RunResult::Deferred);
             }
-            error => Report::Failed(self.public_text(error).into()),
+            error => {
+                let text = StatusMessage::from(self.public_text(error));
+                Report::Failed(if self.is_unknown(run).await {
+                    text.not_started()
+                } else {
+                    text
+                })
+            }
         };
         reporter.report(report).await.map(reported)
     }

@@ -29,6 +29,8 @@ parser.add_argument("--describe", default="Gives the text back.", help="what the
 parser.add_argument("--describe-file", help="the same, from a file that may change")
 parser.add_argument("--extra", action="append", default=[], help="one more tool")
 parser.add_argument("--without", action="append", default=[], help="a tool that is not there")
+parser.add_argument("--tasks", action="store_true", help="tools that run as tasks: one must, one may")
+parser.add_argument("--legacy", action="store_true", help="with --http: only the transport of 2024-11-05")
 parser.add_argument("--pages", action="store_true", help="list one tool a page")
 parser.add_argument("--http", action="store_true")
 parser.add_argument("--token", help="with --http: what has to be shown")
@@ -102,8 +104,13 @@ def tools():
     }
     for name in args.extra:
         listed[name] = ("One more.", schema())
+    support = {}
+    if args.tasks:
+        listed["long"] = ("Runs as a task only.", schema())
+        listed["either"] = ("May run as a task.", schema())
+        support = {"long": {"execution": {"taskSupport": "required"}}, "either": {"execution": {"taskSupport": "optional"}}}
     return [{"name": name, "description": told, "inputSchema": form,
-             "annotations": {"readOnlyHint": True}}
+             "annotations": {"readOnlyHint": True}, **support.get(name, {})}
             for name, (told, form) in listed.items() if name not in args.without]
 
 
@@ -284,6 +291,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         path, _, query = self.path.partition("?")
+        if args.legacy:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(b"event: endpoint\ndata: /messages?session=1\n\n")
+            self.wfile.flush()
+            return time.sleep(60)
         here = f"http://127.0.0.1:{self.server.server_address[1]}"
         described = {
             "/.well-known/oauth-protected-resource/mcp": {
@@ -334,6 +348,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         log({"headers": dict(self.headers)})
+        if args.legacy:
+            return self.send(405)
         if self.path == "/register" and args.oauth:
             return self.send(201, "application/json", json.dumps({**json.loads(body), "client_id": "registered"}).encode())
         if self.path == "/expire" and args.oauth:

@@ -42,6 +42,7 @@ pub struct A2aAgent {
     card: Card,
     pub(crate) wire: Wire,
     doubt: Doubt,
+    timeout: Option<Duration>,
     pub(crate) egress: Egress,
 }
 
@@ -66,6 +67,7 @@ impl A2aAgent {
         card: Card,
         wire: Wire,
         doubt: Doubt,
+        timeout: Option<Duration>,
         egress: Egress,
     ) -> Self {
         Self {
@@ -73,6 +75,7 @@ impl A2aAgent {
             card,
             wire,
             doubt,
+            timeout,
             egress,
         }
     }
@@ -172,6 +175,10 @@ impl RemoteAgent for A2aAgent {
 
     fn description(&self) -> &str {
         &self.card.description
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        self.timeout
     }
 
     fn call(&self, call: RemoteCall) -> BoxStream<'_, Result<RemoteEvent, RemoteError>> {

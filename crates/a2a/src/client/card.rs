@@ -141,7 +141,7 @@ fn choose(interfaces: &[Value]) -> Result<Interface, CardFault> {
     }
     let Some((interface, binding)) = spoken
         .iter()
-        .find(|(interface, _)| is_version_1(&text(interface, "protocolVersion")))
+        .find(|(interface, _)| speaks_version_1(&text(interface, "protocolVersion")))
     else {
         let versions = spoken.iter().map(|(one, _)| text(one, "protocolVersion"));
         return Err(CardFault::UnsupportedVersion {
@@ -160,8 +160,10 @@ fn choose(interfaces: &[Value]) -> Result<Interface, CardFault> {
     })
 }
 
-fn is_version_1(version: &str) -> bool {
-    version.split('.').next() == Some("1")
+/// Returns whether an interface of a 1.0 card speaks version 1. The protocol requires `protocolVersion`, but SDKs publish and
+/// accept cards without it, so a missing or empty one is read as 1.0: cards of 0.3 have no `supportedInterfaces`.
+fn speaks_version_1(version: &str) -> bool {
+    version.is_empty() || version.split('.').next() == Some("1")
 }
 
 /// What was seen, each once, in a form that can be shown.
@@ -232,6 +234,28 @@ mod tests {
         let url = "https://agents.example/card.json".parse().unwrap();
         let card = Card::read(&Fetched { card, url }).unwrap();
         assert_eq!(card.interface.url.as_str(), "https://first.example/");
+    }
+
+    #[test]
+    fn an_interface_without_a_protocol_version_speaks_version_1() {
+        let read = |interface: Value| {
+            let card =
+                json!({ "name": "n", "description": "d", "supportedInterfaces": [interface] });
+            let url = "https://agents.example/card.json".parse().unwrap();
+            Card::read(&Fetched { card, url })
+        };
+        let mut interface = json!({ "url": "https://a.example/", "protocolBinding": "JSONRPC" });
+        assert!(read(interface.clone()).is_ok());
+        for (version, is_read) in [
+            ("", true),
+            ("1", true),
+            ("1.0", true),
+            ("0.3", false),
+            ("10.0", false),
+        ] {
+            interface["protocolVersion"] = json!(version);
+            assert_eq!(read(interface.clone()).is_ok(), is_read, "{version}");
+        }
     }
 
     #[test]

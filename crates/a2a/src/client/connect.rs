@@ -67,10 +67,16 @@ async fn agent(
     means: &Means,
 ) -> Result<A2aAgent, CardFault> {
     let home = fetch::card_url(&settings.card_url)?;
-    if settings.token.is_some() && home.scheme() != "https" && !origin::is_this_machine(&home) {
+    let is_open = home.scheme() != "https" && !origin::is_this_machine(&home);
+    let secret = match (&settings.token, settings.headers.first()) {
+        (Some(_), _) => Some(settings.token_source.clone()),
+        (None, Some((name, _))) => Some(format!("`{name}` of `headersEnv`")),
+        (None, None) => None,
+    };
+    if let (true, Some(source_of_token)) = (is_open, secret) {
         return Err(CardFault::OpenToken {
             url: origin::shown(&home),
-            source_of_token: settings.token_source.clone(),
+            source_of_token,
         });
     }
     let token = Token::new(settings, home.clone());
@@ -89,9 +95,14 @@ async fn agent(
         interface: interface.clone(),
         token,
         masks: settings.masks.clone(),
-        patience: *patience,
+        patience: Patience {
+            reply: patience.reply.max(settings.timeout.unwrap_or_default()),
+            ..*patience
+        },
     });
     let doubt = Doubt::new(Arc::clone(&means.doubts));
     let name = settings.name.clone();
-    Ok(A2aAgent::new(name, card, wire, doubt, means.egress.clone()))
+    let timeout = settings.timeout;
+    let egress = means.egress.clone();
+    Ok(A2aAgent::new(name, card, wire, doubt, timeout, egress))
 }

@@ -24,22 +24,20 @@ pub enum CardFault {
         /// What is wrong with it.
         detail: String,
     },
-    /// The token cannot be sent.
-    #[error("its token cannot be used: {detail}; it comes from {source_of_token}")]
+    /// The token or a header cannot be sent.
+    #[error("{detail}")]
     BadToken {
-        /// The reason.
+        /// Which one, why, and where its value comes from.
         detail: String,
-        /// Where the token comes from.
-        source_of_token: String,
     },
-    /// The token would be readable on the way.
+    /// The token or a header would be readable on the way.
     #[error(
         "a token is not sent over http:// to another machine; use https:// for `{url}`, or leave out {source_of_token}"
     )]
     OpenToken {
         /// Where the card would be asked for.
         url: String,
-        /// Where the token comes from.
+        /// Where the token or header comes from.
         source_of_token: String,
     },
     /// No connection: refused, no such name, no trusted certificate.
@@ -55,6 +53,14 @@ pub enum CardFault {
     Slow {
         /// How long was waited.
         after_ms: u64,
+    },
+    /// Time was up before, in this process or another one.
+    #[error(
+        "its card was not there in time {seconds} s ago; lango does not wait for it, and tries again in the background"
+    )]
+    SlowBefore {
+        /// How long ago.
+        seconds: u64,
     },
     /// The connection broke in the middle of the card.
     #[error("the connection broke in the middle of its card: {detail}")]

@@ -7,7 +7,7 @@ use super::origin::{self, Route};
 use super::settings::{Patience, RemoteSettings};
 use super::words::one_line;
 use a2a::SVC_PARAM_VERSION;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Response, Url};
 use serde_json::Value;
 
@@ -99,19 +99,16 @@ pub(crate) async fn fetch(
 }
 
 async fn ask(url: &Url, token: &Token, client: &Client) -> Result<Response, CardFault> {
-    let mut request = client
+    let request = client
         .get(url.clone())
         .header(ACCEPT, "application/json")
         .header(SVC_PARAM_VERSION, a2a::VERSION);
-    let header = token.header_for(url).await;
-    let header = header.map_err(|detail| CardFault::BadToken {
-        detail,
-        source_of_token: token.source().to_owned(),
+    let headers = token.headers_for(url).await;
+    let headers = headers.map_err(|error| CardFault::BadToken {
+        detail: error.to_string(),
     })?;
-    if let Some(header) = header {
-        request = request.header(AUTHORIZATION, header);
-    }
     request
+        .headers(headers)
         .send()
         .await
         .map_err(|error| CardFault::Unreachable {

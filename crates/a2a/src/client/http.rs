@@ -4,8 +4,9 @@ use super::names::Names;
 use super::origin::{self, Route};
 use super::settings::{Patience, RemoteSettings};
 use lango_secrets::{Credential, is_plain_encoding};
-use reqwest::header::{CONTENT_ENCODING, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Response, Url};
+use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 use zeroize::Zeroizing;
@@ -66,9 +67,10 @@ fn builder(patience: &Patience) -> ClientBuilder {
         .user_agent(concat!("lango/", env!("CARGO_PKG_VERSION")))
 }
 
-/// A bearer token and the only origin that it is sent to.
+/// A bearer token, other headers with secret values, and the only origin that they are sent to.
 pub(crate) struct Token {
     credential: Option<Credential>,
+    headers: Vec<(HeaderName, Credential)>,
     /// Where it belongs: the origin of the configured URL.
     home: Url,
     source: String,
@@ -77,48 +79,96 @@ pub(crate) struct Token {
 impl Token {
     pub fn new(settings: &RemoteSettings, home: Url) -> Self {
         let credential = settings.token.clone();
+        let headers = settings.headers.iter();
+        let headers =
+            headers.map(|(name, credential)| (name.clone(), credential.clone().bound_to(&home)));
         Self {
+            headers: headers.collect(),
             credential: credential.map(|credential| credential.bound_to(&home)),
             home,
             source: settings.token_source.clone(),
         }
     }
 
-    /// The header for a request to this URL, if the token goes there. Fails if there is a token that cannot be had now.
-    pub async fn header_for(&self, url: &Url) -> Result<Option<HeaderValue>, String> {
-        let Some(credential) = self.goes_to(url) else {
-            return Ok(None);
-        };
-        let text = credential.text_for(url).await;
-        let text = text.map_err(|error| error.to_string())?;
-        let header = Zeroizing::new(format!("Bearer {}", *text));
-        let mut header = HeaderValue::from_str(&header)
-            .map_err(|_| "the token holds characters that no token has".to_owned())?;
-        header.set_sensitive(true);
-        Ok(Some(header))
-    }
-
-    /// Where it comes from, for error texts.
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
-    fn goes_to(&self, url: &Url) -> Option<&Credential> {
-        let credential = self.credential.as_ref()?;
-        credential.may_go_to(url).then_some(credential)
+    /// Returns the headers for a request to this URL: none if it has another origin. Fails if there is a value that cannot be
+    /// used now.
+    pub async fn headers_for(&self, url: &Url) -> Result<HeaderMap, UnusableCredential> {
+        let mut all = HeaderMap::new();
+        let token = self.credential.iter().map(|token| (None, token));
+        let others = self.headers.iter();
+        let others = others.map(|(name, credential)| (Some(name), credential));
+        for (name, credential) in token.chain(others) {
+            if !credential.may_go_to(url) {
+                continue;
+            }
+            let unusable = |detail: String| UnusableCredential {
+                what: match name {
+                    None => "token".to_owned(),
+                    Some(name) => format!("header `{name}`"),
+                },
+                detail,
+                source: match name {
+                    None => self.source.clone(),
+                    Some(_) => format!("`{}`", credential.setting()),
+                },
+            };
+            let text = credential.text_for(url).await;
+            let mut text = text.map_err(|error| unusable(error.to_string()))?;
+            if name.is_none() {
+                text = Zeroizing::new(format!("Bearer {}", *text));
+            }
+            let mut value = HeaderValue::from_str(&text).map_err(|_| {
+                unusable("its value holds characters that no header has".to_owned())
+            })?;
+            value.set_sensitive(true);
+            all.insert(name.cloned().unwrap_or(AUTHORIZATION), value);
+        }
+        Ok(all)
     }
 
     /// What to do about a refusal at this URL.
     pub fn next_step(&self, url: &Url) -> String {
         let source = &self.source;
-        if self.credential.is_none() {
-            format!("it wants a token; {source} gives it")
-        } else if self.goes_to(url).is_none() {
-            let home = self.home.origin().ascii_serialization();
-            format!("the token is for `{home}`, and is not sent elsewhere")
+        let secrets = match (&self.credential, self.headers.is_empty()) {
+            (None, true) => return format!("it wants a token; {source} gives it"),
+            (Some(_), true) => format!("the token, which comes from {source}"),
+            (None, false) => "the headers of `headersEnv`".to_owned(),
+            (Some(_), false) => "the token and the headers of `headersEnv`".to_owned(),
+        };
+        let home = &self.home;
+        if home.origin() == url.origin() {
+            format!("it does not accept {secrets}")
         } else {
-            format!("it does not accept the token, which comes from {source}")
+            let home = home.origin().ascii_serialization();
+            match &self.credential {
+                Some(_) => format!("the token is for `{home}`, and is not sent elsewhere"),
+                None => format!("{secrets} are for `{home}`, and are not sent elsewhere"),
+            }
         }
+    }
+}
+
+/// A token or header whose value cannot be sent.
+#[derive(Debug)]
+pub(crate) struct UnusableCredential {
+    /// `token`, or the header.
+    pub what: String,
+    pub detail: String,
+    /// The setting that its value comes from.
+    pub source: String,
+}
+
+impl fmt::Display for UnusableCredential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            what,
+            detail,
+            source,
+        } = self;
+        write!(
+            f,
+            "its {what} cannot be used: {detail}; it comes from {source}"
+        )
     }
 }
 

@@ -2,8 +2,9 @@
 
 use super::agent::A2aAgent;
 use super::connect::{Connected, Means, connect_all};
-use super::fault::SkippedRemote;
+use super::fault::{CardFault, SkippedRemote};
 use super::settings::{Patience, RemoteSettings};
+use super::slow_cards::SlowCards;
 use lango_net::Egress;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,39 +16,66 @@ use tokio::time::sleep;
 pub struct Remotes {
     shared: Arc<Shared>,
     retrying: Option<AbortHandle>,
+    /// The attempt at cards that were not waited for.
+    late: Option<AbortHandle>,
 }
 
 struct Shared {
     settings: Vec<RemoteSettings>,
     patience: Patience,
     means: Means,
+    slow_cards: SlowCards,
     slots: Mutex<Vec<Connected>>,
     generation: AtomicU64,
 }
 
 impl Remotes {
-    /// Reads all cards at once; what fails is kept with its reason. Takes no longer than `patience.card`. Files that agents
-    /// name by URL are fetched through the guard.
+    /// Reads all cards at once; what fails is kept with its reason. Takes no longer than `patience.card`. A card that timed out
+    /// lately is not waited for, but read in the background. Files that agents name by URL are fetched through the guard. Must be
+    /// called inside a runtime.
     pub async fn connect(
         settings: Vec<RemoteSettings>,
         patience: Patience,
         egress: Egress,
+        slow_cards: SlowCards,
     ) -> Self {
         let means = Means {
             egress,
             ..Means::default()
         };
-        let slots = connect_all(&settings, &patience, &means).await;
-        let shared = Shared {
+        let not_read = |settings: &RemoteSettings| {
+            let age = slow_cards.age(&settings.card_url);
+            let reason = CardFault::SlowBefore {
+                seconds: age.unwrap_or_default().as_secs(),
+            };
+            (
+                age.is_some(),
+                Err(SkippedRemote {
+                    name: settings.name.clone(),
+                    reason,
+                }),
+            )
+        };
+        let (is_late, slots): (Vec<bool>, Vec<Connected>) = settings.iter().map(not_read).unzip();
+        let (late, now): (Vec<usize>, Vec<usize>) =
+            (0..settings.len()).partition(|&place| is_late[place]);
+        let shared = Arc::new(Shared {
             settings,
             patience,
             means,
+            slow_cards,
             slots: Mutex::new(slots),
             generation: AtomicU64::new(0),
-        };
+        });
+        let late = (!late.is_empty()).then(|| {
+            let shared = Arc::clone(&shared);
+            tokio::spawn(async move { shared.read(late).await }).abort_handle()
+        });
+        shared.read(now).await;
         Self {
-            shared: Arc::new(shared),
+            shared,
             retrying: None,
+            late,
         }
     }
 
@@ -87,7 +115,7 @@ impl Remotes {
 
 impl Drop for Remotes {
     fn drop(&mut self) {
-        if let Some(task) = &self.retrying {
+        for task in self.retrying.iter().chain(&self.late) {
             task.abort();
         }
     }
@@ -116,13 +144,19 @@ impl Shared {
             let open = self.open();
             // Before the look: a doubt that comes up during it is about what it may have missed.
             self.clear_doubts(&open);
-            let settings: Vec<_> = open
-                .iter()
-                .map(|&place| self.settings[place].clone())
-                .collect();
-            let results = connect_all(&settings, &self.patience, &self.means).await;
-            self.take(open.into_iter().zip(results));
+            self.read(open).await;
         }
+    }
+
+    /// Reads the cards of these places at once, and takes the results.
+    async fn read(&self, places: Vec<usize>) {
+        let settings = places.iter().map(|&place| self.settings[place].clone());
+        let settings: Vec<_> = settings.collect();
+        let results = connect_all(&settings, &self.patience, &self.means).await;
+        for (settings, result) in settings.iter().zip(&results) {
+            self.slow_cards.note(&settings.card_url, result);
+        }
+        self.take(places.into_iter().zip(results));
     }
 
     /// The places whose cards are worth another look.

@@ -2,6 +2,7 @@
 
 use lango_core::AgentName;
 use lango_secrets::{Credential, Masks};
+use reqwest::header::HeaderName;
 use std::fmt;
 use std::time::Duration;
 
@@ -15,6 +16,10 @@ pub struct RemoteSettings {
     pub card_url: String,
     /// The bearer token, if it wants one. It is sent to the origin of `card_url` and nowhere else.
     pub token: Option<Credential>,
+    /// More headers of its requests, such as that of an API key. Their values go where the token goes.
+    pub headers: Vec<(HeaderName, Credential)>,
+    /// How long a call may take, if that is not the time of a tool call.
+    pub timeout: Option<Duration>,
     /// The values that are masked in what it says.
     pub masks: Masks,
     /// Where the token comes from or would come from, for error texts: ``environment variable `NAME` ``.
@@ -27,6 +32,8 @@ impl fmt::Debug for RemoteSettings {
             .field("name", &self.name)
             .field("card_url", &self.card_url)
             .field("has_token", &self.token.is_some())
+            .field("headers", &self.headers)
+            .field("timeout", &self.timeout)
             .field("token_source", &self.token_source)
             .finish()
     }

@@ -8,7 +8,7 @@ use super::stream::Events;
 use super::words::one_line;
 use a2a::{SVC_PARAM_VERSION, SendMessageRequest, methods};
 use lango_secrets::Masks;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, LOCATION, RETRY_AFTER};
 use reqwest::{Client, Method, RequestBuilder, Response, Url};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -89,12 +89,10 @@ impl Wire {
             Binding::JsonRpc => self.rpc(ask),
             Binding::HttpJson => self.rest(ask, form),
         };
-        let mut request = request.header(SVC_PARAM_VERSION, a2a::VERSION);
-        let header = self.token.header_for(&self.interface.url).await;
-        let header = header.map_err(|detail| Refusal::new(Kind::NotSent, detail))?;
-        if let Some(header) = header {
-            request = request.header(AUTHORIZATION, header);
-        }
+        let headers = self.token.headers_for(&self.interface.url).await;
+        let headers = headers.map_err(|error| Refusal::new(Kind::NotSent, error.to_string()))?;
+        let request = request.header(SVC_PARAM_VERSION, a2a::VERSION);
+        let request = request.headers(headers);
         let response = match tokio::time::timeout(patience, request.send()).await {
             Err(_elapsed) => {
                 return Err(Refusal::lost(format!(

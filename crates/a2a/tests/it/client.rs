@@ -6,6 +6,7 @@ mod calls;
 mod cards;
 mod echoes;
 mod faults;
+mod headers;
 mod remotes;
 mod replies;
 pub mod script;

@@ -1,5 +1,9 @@
 //! `a2a.remoteAgents`: agents elsewhere, by name and the address of their card.
 
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lango_a2a::client::HeaderName;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -18,19 +22,43 @@ pub struct RemoteAgentConfig {
     pub agent_card_url: String,
     /// The environment variable that holds its token.
     pub token_env: Option<String>,
+    /// The environment variables that hold the values of more headers.
+    pub headers_env: Vec<(HeaderName, String)>,
+    /// How long a call may take, if that is not `agent.toolTimeout`.
+    pub timeout: Option<Duration>,
 }
+
+/// The fields of an entry.
+const FIELDS: &str =
+    "agents with the fields `name`, `agentCardUrl`, `tokenEnv`, `headersEnv` and `timeout`";
+
+/// Headers that lango or HTTP itself sets.
+const RESERVED_HEADERS: [&str; 12] = [
+    "a2a-version",
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+];
 
 /// What an entry looks like, for whoever wrote something else.
 const EXPECTED: &str = "a list of agents, such as \
      `[{ name = \"weather\", agentCardUrl = \"https://weather.example\", tokenEnv = \"WEATHER_TOKEN\" }]`";
 
 impl Setting for RemoteAgents {
-    fn assign(&mut self, value: &DeValue<'_>, _: &Base<'_>) -> Result<(), Expected> {
+    fn assign(&mut self, value: &DeValue<'_>, base: &Base<'_>) -> Result<(), Expected> {
         let DeValue::Array(items) = value else {
             return Err(EXPECTED.into());
         };
         let read = |item: &Spanned<DeValue<'_>>| match item.get_ref() {
-            DeValue::Table(table) => agent(table),
+            DeValue::Table(table) => agent(table, base),
             _ => Err(EXPECTED.into()),
         };
         self.0 = items.iter().map(read).collect::<Result<_, _>>()?;
@@ -42,26 +70,75 @@ impl Setting for RemoteAgents {
     }
 }
 
-fn agent(table: &DeTable<'_>) -> Result<RemoteAgentConfig, Expected> {
+fn agent(table: &DeTable<'_>, base: &Base<'_>) -> Result<RemoteAgentConfig, Expected> {
     let mut agent = RemoteAgentConfig::default();
     for (name, value) in table {
-        let text = value.get_ref().as_str().filter(|text| !text.is_empty());
-        let text = text
-            .ok_or("agents whose fields are text that is not empty")?
-            .to_owned();
+        let value = value.get_ref();
+        let text = || {
+            let text = value.as_str().filter(|text| !text.is_empty());
+            text.map(str::to_owned).ok_or_else(|| {
+                let name = name.get_ref();
+                Expected::from(format!("agents whose `{name}` is text that is not empty"))
+            })
+        };
         match name.get_ref().as_ref() {
-            "name" => agent.name = text,
-            "agentCardUrl" => agent.agent_card_url = text,
-            "tokenEnv" => agent.token_env = Some(text),
-            _ => {
-                return Err("agents with the fields `name`, `agentCardUrl` and `tokenEnv`".into());
-            }
+            "name" => agent.name = text()?,
+            "agentCardUrl" => agent.agent_card_url = text()?,
+            "tokenEnv" => agent.token_env = Some(text()?),
+            "headersEnv" => agent.headers_env = headers(value)?,
+            "timeout" => agent.timeout = Some(timeout(value, base)?),
+            _ => return Err(FIELDS.into()),
         }
     }
-    match agent.name.is_empty() || agent.agent_card_url.is_empty() {
-        true => Err("agents that have a `name` and an `agentCardUrl`".into()),
-        false => Ok(agent),
+    if agent.name.is_empty() || agent.agent_card_url.is_empty() {
+        return Err("agents that have a `name` and an `agentCardUrl`".into());
     }
+    let mut names = agent.headers_env.iter().map(|(name, _)| name);
+    if agent.token_env.is_some() && names.any(|name| name == "authorization") {
+        return Err("agents with `tokenEnv` or the header `Authorization`, not both".into());
+    }
+    Ok(agent)
+}
+
+fn timeout(value: &DeValue<'_>, base: &Base<'_>) -> Result<Duration, Expected> {
+    let mut timeout = Duration::ZERO;
+    let assigned = timeout.assign(value, base);
+    assigned.map_err(|expected| Expected::from(format!("agents whose `timeout` is {expected}")))?;
+    if timeout.is_zero() {
+        return Err("agents whose `timeout` is longer than nothing, such as `10m`".into());
+    }
+    Ok(timeout)
+}
+
+fn headers(value: &DeValue<'_>) -> Result<Vec<(HeaderName, String)>, Expected> {
+    let expected = || {
+        Expected::from(
+            "agents whose `headersEnv` has the names of headers and of variables, such as `{ X-API-Key = \"WEATHER_KEY\" }`",
+        )
+    };
+    let DeValue::Table(table) = value else {
+        return Err(expected());
+    };
+    let mut headers = BTreeMap::new();
+    for (name, value) in table {
+        let written = name.get_ref();
+        let name: HeaderName = written.parse().map_err(|_| expected())?;
+        let value = value.get_ref().as_str().filter(|text| !text.is_empty());
+        let value = value.ok_or_else(expected)?;
+        if RESERVED_HEADERS.contains(&name.as_str()) {
+            return Err(format!(
+                "agents whose `headersEnv` has other headers than `{written}`, which lango sets"
+            )
+            .into());
+        }
+        if headers
+            .insert(name.to_string(), (name, value.to_owned()))
+            .is_some()
+        {
+            return Err(format!("agents whose `headersEnv` has `{written}` once").into());
+        }
+    }
+    Ok(headers.into_values().collect())
 }
 
 fn shown(agent: &RemoteAgentConfig) -> toml::Value {
@@ -70,9 +147,20 @@ fn shown(agent: &RemoteAgentConfig) -> toml::Value {
         ("agentCardUrl", Some(agent.agent_card_url.as_str())),
         ("tokenEnv", agent.token_env.as_deref()),
     ];
-    let table: toml::Table = fields
+    let mut table: toml::Table = fields
         .into_iter()
         .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
         .collect();
+    if !agent.headers_env.is_empty() {
+        let headers = agent.headers_env.iter();
+        let headers = headers.map(|(name, variable)| (name.to_string(), variable.as_str().into()));
+        table.insert(
+            "headersEnv".to_owned(),
+            toml::Value::Table(headers.collect()),
+        );
+    }
+    if let Some(timeout) = agent.timeout.and_then(|timeout| timeout.shown()) {
+        table.insert("timeout".to_owned(), timeout);
+    }
     table.into()
 }

@@ -32,6 +32,9 @@ const PROJECT_SKILLS: [&str; 2] = [".lango/skills", ".agents/skills"];
 /// The directory with the lists of models that providers offer.
 const MODEL_LISTS: &str = "model-lists";
 
+/// The folder that remembers cards of remote agents which did not come in time.
+const SLOW_CARDS: &str = "slow-cards";
+
 /// The directory with what MCP servers store.
 const MCP_SERVERS: &str = "mcp-servers";
 
@@ -200,7 +203,7 @@ impl Paths {
         if !self.has_one_folder() {
             return vec![self.data.clone(), self.state.clone(), self.mcp_servers()];
         }
-        const OURS: [&str; 16] = [
+        const OURS: [&str; 17] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -215,10 +218,16 @@ impl Paths {
             "mcp",
             MCP_SERVERS,
             MODEL_LISTS,
+            SLOW_CARDS,
             TRUST_FOLDER,
             TRUST_FILE,
         ];
         OURS.iter().map(|name| self.data.join(name)).collect()
+    }
+
+    /// Where cards of remote agents that did not come in time are remembered.
+    pub fn slow_cards(&self) -> PathBuf {
+        self.state.join(SLOW_CARDS)
     }
 
     /// Where the lists of models that providers offer are stored.

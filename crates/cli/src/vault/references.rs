@@ -72,9 +72,15 @@ pub fn key_settings(settings: &Settings) -> Vec<KeySetting<'_>> {
         });
         secrets.collect::<Vec<_>>()
     });
-    let remote = settings.a2a.remote_agents.0.iter().map(|agent| {
-        let key = format!("a2a.remoteAgents: tokenEnv of `{}`", agent.name);
-        (key, agent.token_env.as_deref())
+    let remote = settings.a2a.remote_agents.0.iter().flat_map(|agent| {
+        let named = |field: &str| format!("a2a.remoteAgents: {field} of `{}`", agent.name);
+        let headers = agent.headers_env.iter();
+        let headers = headers.map(|(name, variable)| {
+            let key = named(&format!("headersEnv.{name}"));
+            (key, Some(variable.as_str()))
+        });
+        let token = (named("tokenEnv"), agent.token_env.as_deref());
+        std::iter::once(token).chain(headers).collect::<Vec<_>>()
     });
     let others = searches.chain(servers).chain(programs).chain(remote);
     let others = others.filter_map(|(key, value)| {

@@ -296,3 +296,60 @@ fn a_remote_agent_that_comes_up_later_is_there_for_the_next_turn_of_a_server() {
         thread::sleep(Duration::from_millis(200));
     }
 }
+
+#[test]
+fn a_card_that_hung_is_not_waited_for_by_later_runs_and_is_there_when_it_answers_again() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let is_up = std::sync::Arc::new(AtomicBool::new(false));
+    let now = std::sync::Arc::clone(&is_up);
+    let address = answering(move |_, stream| {
+        if !now.load(Ordering::SeqCst) {
+            thread::sleep(Duration::from_secs(30));
+            return;
+        }
+        let body = card("1.0", "JSONRPC");
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+            body.len()
+        );
+        let _ = stream.write_all(format!("{head}{body}").as_bytes());
+    });
+    let lango = Lango::new();
+    configure(&lango, &[("weather", format!("http://{address}"))]);
+    let memory = lango.home().join("slow-cards");
+    let remembered = || std::fs::read_dir(&memory).map_or(0, |entries| entries.count());
+
+    let before = Instant::now();
+    let first = lango.run(&["run", "hello"]).ok();
+    let waited = before.elapsed();
+    assert!(first.stderr.contains("after 3000 ms"), "{}", first.stderr);
+    assert_eq!(remembered(), 1);
+    let before = Instant::now();
+    let second = lango.run(&["run", "hello"]).ok();
+    assert!(
+        second.stderr.contains("tries again in the background"),
+        "{}",
+        second.stderr
+    );
+    assert!(
+        before.elapsed() < waited,
+        "{:?} {waited:?}",
+        before.elapsed()
+    );
+
+    // A process that lives longer sees it come, and then everybody waits for it as for others.
+    is_up.store(true, Ordering::SeqCst);
+    let serving = Serving::start_with(lango, &[]);
+    let before = Instant::now();
+    while !serving.say("hello").contains("weather") {
+        assert!(before.elapsed() < crate::lango::PATIENCE, "it never came");
+        thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(remembered(), 0);
+    let agents = serving.lango.run(&["agents"]).ok();
+    assert!(
+        agents.stdout.contains("weather (remote)"),
+        "{}",
+        agents.stdout
+    );
+}

@@ -73,6 +73,7 @@ pub(super) fn perform<'a>(
             (Step::CallRemote(step), _) => {
                 let call = remote::what_to_ask(parts, &user, &session, &turn_id, &step).await;
                 let draft = Draft::new(step.agent.clone(), shown, step.shown);
+                let time = remote::timeout(parts, &step.agent).unwrap_or(time);
                 let input = remote::call(parts, step, call, time, draft, news).await;
                 remote::store_files(parts, &user, input).await?
             }

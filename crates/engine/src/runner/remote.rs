@@ -101,6 +101,11 @@ fn find<'a>(parts: &'a RunnerParts, agent: &AgentName) -> Option<&'a dyn RemoteA
     remote.map(AsRef::as_ref)
 }
 
+/// Returns the timeout of a remote agent that has its own.
+pub(super) fn timeout(parts: &RunnerParts, agent: &AgentName) -> Option<Duration> {
+    find(parts, agent)?.timeout()
+}
+
 /// What a remote agent is asked: its task, in the conversation that the session has with it, or what became of it.
 pub(super) async fn what_to_ask(
     parts: &RunnerParts,

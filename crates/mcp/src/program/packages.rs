@@ -28,14 +28,27 @@ pub(super) fn check(argv: &[String], data: &[String]) -> Result<Vec<String>, Str
     Ok(local)
 }
 
+/// Returns whether a word of the command starts a program that downloads packages.
+pub(super) fn has_runner(argv: &[String], data: &[String]) -> bool {
+    let words = argv.iter().enumerate();
+    let mut programs = words.filter(|(at, word)| *at == 0 || !data.contains(word));
+    programs.any(|(_, word)| {
+        let mut parts = word.split(|c| SEPARATORS.contains(c));
+        parts.any(|part| runner_in(part).is_some())
+    })
+}
+
+fn runner_in(word: &str) -> Option<&'static Runner> {
+    let name = program_in(word);
+    RUNNERS.iter().find(|runner| runner.names.contains(&name))
+}
+
 /// Checks the packages of every runner in a line.
 fn check_line(line: &[&str], is_data: &dyn Fn(&str) -> bool) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
     for (at, word) in line.iter().enumerate() {
-        let name = program_in(word);
-        let runner = RUNNERS.iter().find(|runner| runner.names.contains(&name));
         // The first word is always a program.
-        let Some(runner) = runner.filter(|_| at == 0 || !is_data(word)) else {
+        let Some(runner) = runner_in(word).filter(|_| at == 0 || !is_data(word)) else {
             continue;
         };
         let local = runner.check(&line[at + 1..]).map_err(|error| {

@@ -64,6 +64,12 @@ impl Server {
         }
     }
 
+    /// Returns whether the command downloads packages.
+    pub(super) fn downloads_packages(&self) -> bool {
+        let command = self.command();
+        command.is_some_and(|command| command.downloads_packages())
+    }
+
     /// What is trusted of this server; pins that cannot be read trust nothing.
     pub(super) fn trusted_files(&self) -> TrustedFiles {
         let book = self.surroundings.pins.read();

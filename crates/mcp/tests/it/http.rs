@@ -73,6 +73,41 @@ async fn a_server_at_an_address_answers_as_json_and_as_events() {
 }
 
 #[tokio::test]
+async fn a_server_that_speaks_only_the_legacy_transport_is_named_as_one_with_what_to_do() {
+    let bench = Bench::new();
+    let listening = Listening::start(&bench, &["--legacy"]).await;
+    let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+    let warnings = servers.warnings().join("\n");
+    for expected in [
+        "only the legacy HTTP+SSE transport",
+        "streamable HTTP address",
+        "mcp-remote@",
+    ] {
+        assert!(warnings.contains(expected), "{warnings}");
+    }
+    let probe = servers.test(Some("s")).await.remove(0);
+    let error = probe.result.unwrap_err().to_string();
+    assert!(error.contains("legacy HTTP+SSE"), "{error}");
+}
+
+#[tokio::test]
+async fn a_tool_that_runs_only_as_a_task_is_not_offered_over_http_either() {
+    for arguments in [&["--tasks"] as &[&str], &["--tasks", "--sse"]] {
+        let bench = Bench::new();
+        let listening = Listening::start(&bench, arguments).await;
+        let servers = bench.open(vec![listening.settings(&bench, None)]).await;
+        let names = servers
+            .tools()
+            .iter()
+            .map(|tool| tool.spec().name.to_string());
+        let names: Vec<String> = names.collect();
+        assert!(names.contains(&"s_either".to_owned()), "{names:?}");
+        assert!(!names.contains(&"s_long".to_owned()), "{names:?}");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
 async fn a_token_is_shown_and_one_that_is_missing_or_wrong_is_reported() {
     let bench = Bench::new();
     let listening = Listening::start(&bench, &["--token", "right"]).await;

@@ -1,7 +1,7 @@
 //! A workspace with a scripted server in it, beside a folder of lango's own.
 
 use lango_core::{Tool, ToolError};
-use lango_mcp::{Pauses, Program, Reach, ServerSettings, Servers, Setup, Start};
+use lango_mcp::{Pauses, Program, Progress, Reach, ServerSettings, Servers, Setup, Start};
 use lango_sandbox::{Helper, Launcher, Limits, Policy, Strength};
 use lango_secrets::{Credential, Masks, SecretValue};
 use lango_testkit::secrets::MemorySecrets;
@@ -119,6 +119,7 @@ impl Bench {
             attachments: self.own("attachments"),
             patience: self.patience,
             pauses: self.pauses,
+            progress: Progress::default(),
             taken: self.taken.clone(),
         }
     }

@@ -3,7 +3,7 @@
 use crate::support::{TestServer, message};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lango_core::{Event, Page, SessionStore, UserId};
+use lango_core::{Event, EventBody, Page, SessionStore, UserId};
 use lango_net::{Egress, EgressLimits, EgressRules};
 use lango_server::TaskRunner;
 use lango_testkit::model::{ScriptedModel, say};
@@ -49,7 +49,7 @@ async fn a_file_becomes_an_attachment_and_the_task_keeps_a_reference_to_it() {
     let parts = json!([
         { "text": "look" },
         raw("../one.png", "image/png", PNG),
-        raw("page.html", "text/html", b"<p>Lift</p>"),
+        raw("page.json", "application/json", b"[1]"),
         { "data": { "n": 1 } },
     ]);
     let sent = server
@@ -57,7 +57,7 @@ async fn a_file_becomes_an_attachment_and_the_task_keeps_a_reference_to_it() {
         .await;
     let task = &sent["result"]["task"];
     assert_eq!(
-        task["artifacts"][0]["parts"][0]["text"], "seen: [4, 14]",
+        task["artifacts"][0]["parts"][0]["text"], "seen: [3, 14]",
         "{sent}"
     );
     let stored = task.to_string();
@@ -69,10 +69,56 @@ async fn a_file_becomes_an_attachment_and_the_task_keeps_a_reference_to_it() {
     let events = events(&server, task).await;
     let attachments = events[0].body.attachments();
     let names: Vec<&str> = attachments.iter().map(|it| &*it.name).collect();
-    assert_eq!(names, ["one.png", "page.html"]);
+    assert_eq!(names, ["one.png", "page.json"]);
     // The same message again is the same task.
     let again = server.rpc("SendMessage", with_parts("m-1", parts)).await;
     assert_eq!(again["result"]["task"]["id"], task["id"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn short_text_that_comes_as_bytes_is_text_of_the_message_and_long_text_is_attached() {
+    let folder = tempfile::tempdir().unwrap();
+    let model =
+        ScriptedModel::from_fn(|request| say(&format!("{} attached", request.contents.len())));
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let parts = json!([
+        { "text": "say it back" },
+        { "raw": STANDARD.encode("the lift is out of order"), "mediaType": "text/plain; charset=utf-8" },
+        raw("../notes.md", "Text/Markdown", "größer".as_bytes()),
+        raw("long.txt", "text/plain", &vec![b'a'; 64 * 1024]),
+    ]);
+    let sent = server.rpc("SendMessage", with_parts("m-1", parts)).await;
+    let task = &sent["result"]["task"];
+    let answer = &task["artifacts"][0]["parts"][0]["text"];
+    assert_eq!(answer, "1 attached", "{sent}");
+    let events = events(&server, task).await;
+    let EventBody::UserMessage { text, .. } = &events[0].body else {
+        panic!("{events:?}");
+    };
+    assert_eq!(
+        &**text,
+        "say it back\n\nthe lift is out of order\n\n[file: notes.md]\ngrößer"
+    );
+    let attachments = events[0].body.attachments();
+    assert_eq!(&*attachments[0].name, "long.txt");
+
+    // The message may consist of nothing else.
+    let only = json!([{ "raw": STANDARD.encode("hello"), "mediaType": "text/plain" }]);
+    let sent = server.rpc("SendMessage", with_parts("m-2", only)).await;
+    let answer = &sent["result"]["task"]["artifacts"][0]["parts"][0]["text"];
+    assert_eq!(answer, "0 attached", "{sent}");
+
+    let broken = json!([raw("a.txt", "text/plain", b"\x80\x81\0\x01")]);
+    let refused = server.rpc("SendMessage", with_parts("m-3", broken)).await;
+    assert_eq!(refused["error"]["code"], -32005, "{refused}");
+    let long = json!([
+        { "text": "x".repeat(1024 * 1024 - 10) },
+        { "raw": STANDARD.encode("more than ten bytes"), "mediaType": "text/plain" },
+    ]);
+    let refused = server.rpc("SendMessage", with_parts("m-4", long)).await;
+    let said = refused["error"].to_string();
+    assert!(said.contains("the limit is 1048576"), "{said}");
     server.stop().await;
 }
 

@@ -7,7 +7,7 @@ use super::script::{
 use super::support::{End, Server, response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use lango_a2a::client::{Binding, Remotes};
+use lango_a2a::client::{Binding, Remotes, SlowCards};
 use lango_core::{AttachedFile, RemoteAnswer, RemoteCall, RemoteEvent};
 use lango_net::{Egress, EgressLimits, EgressRules};
 use serde_json::{Value, json};
@@ -263,7 +263,7 @@ async fn with_linked_file(part: Value, egress: Egress) -> RemoteAnswer {
     })
     .await;
     let settings = vec![settings(&scripted.server.url)];
-    let remotes = Remotes::connect(settings, patience(), egress).await;
+    let remotes = Remotes::connect(settings, patience(), egress, SlowCards::default()).await;
     let agent = remotes.connected().remove(0);
     hear(&agent, send("x")).await.1.unwrap()
 }

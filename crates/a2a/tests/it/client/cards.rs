@@ -2,7 +2,9 @@
 
 use super::script::{card, patience, settings, token};
 use super::support::{Act, Answer, Seen, Server, head, json as answer, response};
-use lango_a2a::client::{A2aAgent, Binding, CardFault, Patience, RemoteSettings, Remotes, connect};
+use lango_a2a::client::{
+    A2aAgent, Binding, CardFault, Patience, RemoteSettings, Remotes, SlowCards, connect,
+};
 use lango_core::RemoteAgent;
 use lango_net::Egress;
 use lango_secrets::Masks;
@@ -332,7 +334,8 @@ async fn r02_slow_cards_delay_the_start_by_one_time_out_and_not_by_one_each() {
     }
     let settings: Vec<_> = servers.iter().map(|server| settings(&server.url)).collect();
     let began = Instant::now();
-    let remotes = Remotes::connect(settings, Patience::default(), Egress::default()).await;
+    let (patience, egress) = (Patience::default(), Egress::default());
+    let remotes = Remotes::connect(settings, patience, egress, SlowCards::default()).await;
     assert!(
         began.elapsed() < Duration::from_millis(3100),
         "{:?}",

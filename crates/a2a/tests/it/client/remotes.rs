@@ -1,8 +1,8 @@
 //! All agents of a configuration together: what is there, what is not, and what comes later.
 
 use super::script::{Said, card, deliver, done, hear, patience, send, settings, task};
-use super::support::{Server, json as answer, response};
-use lango_a2a::client::{Binding, RemoteSettings, Remotes};
+use super::support::{Act, Server, json as answer, response};
+use lango_a2a::client::{Binding, Patience, RemoteSettings, Remotes, SlowCards};
 use lango_core::{BoxFuture, RemoteAgent};
 use lango_net::{Egress, EgressLimits, EgressRules, HostPattern, Resolver};
 use std::net::IpAddr;
@@ -57,12 +57,24 @@ async fn results_come_in_the_order_of_the_configuration_and_one_bad_card_spoils_
         named("c", "nonsense"),
         named("d", &last.url),
     ];
-    let remotes = Remotes::connect(settings.to_vec(), patience(), Egress::default()).await;
+    let remotes = Remotes::connect(
+        settings.to_vec(),
+        patience(),
+        Egress::default(),
+        SlowCards::default(),
+    )
+    .await;
     assert_eq!(there(&remotes), ["a", "d"]);
     let skipped = remotes.skipped();
     let names: Vec<_> = skipped.iter().map(|one| one.name.to_string()).collect();
     assert_eq!(names, ["b", "c"]);
-    let none = Remotes::connect(Vec::new(), patience(), Egress::default()).await;
+    let none = Remotes::connect(
+        Vec::new(),
+        patience(),
+        Egress::default(),
+        SlowCards::default(),
+    )
+    .await;
     assert!(none.connected().is_empty() && none.skipped().is_empty());
 }
 
@@ -82,7 +94,8 @@ async fn what_comes_up_later_is_found_in_the_background() {
     .await;
     let early = good().await;
     let all = vec![named("late", &late.url), named("early", &early.url)];
-    let mut remotes = Remotes::connect(all, patience(), Egress::default()).await;
+    let mut remotes =
+        Remotes::connect(all, patience(), Egress::default(), SlowCards::default()).await;
     assert_eq!(there(&remotes), ["early"]);
     assert_eq!(remotes.skipped()[0].name, "late");
     remotes.retry_in_background();
@@ -109,6 +122,7 @@ async fn dropping_ends_the_background_task() {
         vec![named("never", &never.url)],
         patience(),
         Egress::default(),
+        SlowCards::default(),
     )
     .await;
     remotes.retry_in_background();
@@ -137,6 +151,7 @@ async fn an_agent_that_moved_is_found_at_its_new_place_after_a_call_failed() {
         vec![named("mover", &home.url)],
         patience(),
         Egress::default(),
+        SlowCards::default(),
     )
     .await;
     remotes.retry_in_background();
@@ -197,7 +212,12 @@ async fn an_interface_on_another_host_is_used_at_the_address_that_the_guard_chec
             deny: Vec::new(),
         };
         let egress = Egress::with_resolver(rules, EgressLimits::default(), Arc::new(Loopback));
-        Remotes::connect(vec![named("a", &server.url)], patience(), egress)
+        Remotes::connect(
+            vec![named("a", &server.url)],
+            patience(),
+            egress,
+            SlowCards::default(),
+        )
     };
     let refused = connect(Vec::new()).await;
     let why = refused.skipped()[0].reason.to_string();
@@ -209,4 +229,82 @@ async fn an_interface_on_another_host_is_used_at_the_address_that_the_guard_chec
     let allowed = connect(vec![pattern("agent.example"), pattern("127.0.0.1")]).await;
     let agents = allowed.connected();
     assert_eq!(hear(&agents[0], send("x")).await.1.unwrap(), done("ok"));
+}
+
+#[tokio::test]
+async fn a_card_that_timed_out_is_not_waited_for_again_and_is_read_in_the_background() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow_cards = SlowCards::at(folder.path().join("slow-cards"));
+    let is_up = Arc::new(AtomicBool::new(false));
+    let up = Arc::clone(&is_up);
+    let server = Server::start(move |seen| {
+        if !up.load(Ordering::SeqCst) {
+            return vec![Act::Hang];
+        }
+        let url = format!("http://{}", seen.header("host").unwrap());
+        answer(200, &card(&url, Binding::JsonRpc, false))
+    })
+    .await;
+    let other = good().await;
+    let connect = |card: Duration| {
+        let all = vec![named("hung", &server.url), named("other", &other.url)];
+        let patience = Patience { card, ..patience() };
+        Remotes::connect(all, patience, Egress::default(), slow_cards.clone())
+    };
+    let reason = |remotes: &Remotes| remotes.skipped()[0].reason.to_string();
+    let first = connect(Duration::from_millis(300)).await;
+    assert_eq!(there(&first), ["other"]);
+    assert!(
+        reason(&first).contains("after 300 ms"),
+        "{}",
+        reason(&first)
+    );
+    drop(first);
+
+    // Waiting for it would take a minute.
+    let started = std::time::Instant::now();
+    let second = connect(Duration::from_secs(60)).await;
+    assert!(started.elapsed() < Duration::from_secs(30));
+    assert_eq!(there(&second), ["other"]);
+    assert!(
+        reason(&second).contains("in the background"),
+        "{}",
+        reason(&second)
+    );
+    drop(second);
+
+    // Once it answers, it is there without anybody waiting, and is waited for again.
+    is_up.store(true, Ordering::SeqCst);
+    let third = connect(Duration::from_secs(60)).await;
+    until(|| there(&third) == ["hung", "other"]).await;
+    assert!(third.generation() > 0);
+    let remembered = std::fs::read_dir(folder.path().join("slow-cards")).unwrap();
+    assert_eq!(remembered.count(), 0);
+    let fourth = connect(Duration::from_secs(60)).await;
+    assert_eq!(there(&fourth), ["hung", "other"]);
+}
+
+#[tokio::test]
+async fn a_card_that_timed_out_long_ago_is_waited_for_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow_cards = SlowCards::at(folder.path().to_owned());
+    let server = Server::start(|_| vec![Act::Hang]).await;
+    let connect = || {
+        let patience = Patience {
+            card: Duration::from_millis(300),
+            ..patience()
+        };
+        let all = vec![named("hung", &server.url)];
+        Remotes::connect(all, patience, Egress::default(), slow_cards.clone())
+    };
+    drop(connect().await);
+    let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap();
+    let file = std::fs::File::options()
+        .write(true)
+        .open(file.unwrap().path());
+    let long_ago = std::time::SystemTime::now() - SlowCards::MEMORY - Duration::from_secs(60);
+    file.unwrap().set_modified(long_ago).unwrap();
+    let again = connect().await;
+    let reason = again.skipped()[0].reason.to_string();
+    assert!(reason.contains("after 300 ms"), "{reason}");
 }

@@ -97,6 +97,8 @@ pub fn settings(url: &str) -> RemoteSettings {
         name: "helper".into(),
         card_url: url.to_owned(),
         token: Some(token("s3cret-t0ken", &masks)),
+        headers: Vec::new(),
+        timeout: None,
         masks,
         token_source: "environment variable `HELPER_TOKEN`".to_owned(),
     }

@@ -458,7 +458,7 @@ pub static KEYS: &[Key] = &[
     },
     Key {
         name: "a2a.remoteAgents",
-        help: "agents elsewhere: `[{ name, agentCardUrl, tokenEnv }]`",
+        help: "agents elsewhere: `[{ name, agentCardUrl, tokenEnv, headersEnv, timeout }]`",
         field: |settings, _| &mut settings.a2a.remote_agents,
         untrusted: Untrusted::Ignored,
     },

@@ -1,6 +1,6 @@
 """An agent on the Python SDK's own server, for lango's client to be tried against.
 
-    agent.py PORT
+    python_agent.py PORT
 
 Serves the same agent four times, at /jsonrpc-stream, /jsonrpc-poll, /rest-stream and /rest-poll. The first word of a
 message says what it does; see `Agent.execute`.

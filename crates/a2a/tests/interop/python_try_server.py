@@ -1,6 +1,6 @@
 """Calls `lango serve` with the Python SDK's own client, over both bindings, streamed and not, and compares what comes.
 
-    try_server.py BASE_URL TOKEN_FILE
+    python_try_server.py BASE_URL TOKEN_FILE
 """
 
 import asyncio
@@ -68,6 +68,12 @@ async def try_one(base, token, binding, streaming):
             task.status.state == TaskState.TASK_STATE_COMPLETED and "notes.md" in words(task.artifacts)
         )
         seen["events came"] = events > 1 if streaming else events >= 1
+
+        raw = message("")
+        del raw.message.parts[:]
+        raw.message.parts.append(Part(raw=b"what files are here?", media_type="text/plain"))
+        read, _ = await last_task(client, raw)
+        seen["text that comes as bytes is read"] = "notes.md" in words(read.artifacts)
 
         again, _ = await last_task(client, message("hello", task.context_id))
         seen["a conversation goes on"] = again.context_id == task.context_id and again.id != task.id

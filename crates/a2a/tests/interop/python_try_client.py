@@ -1,6 +1,6 @@
-"""Calls the agent of agent.py through lango's client, over both bindings, streamed and not, and compares what comes.
+"""Calls the agent of python_agent.py through lango's client, over both bindings, streamed and not, and compares what comes.
 
-    try_client.py PATH_OF_THE_EXAMPLE_call BASE_URL
+    python_try_client.py PATH_OF_THE_EXAMPLE_call BASE_URL
 """
 
 import json
@@ -11,7 +11,7 @@ PLACES = ["jsonrpc-stream", "jsonrpc-poll", "rest-stream", "rest-poll"]
 
 CANCELLED = "error: remote agent `remote` failed: the task was cancelled there"
 NO_SIGN_IN = "it needs an authorisation that lango cannot give here: Sign in first."
-PARTS = '{"answer":42.0}\n[file: hello.txt, text/plain, 5 bytes, not fetched]'
+PARTS = '{"answer":42.0}\n[file: hello.txt, text/plain, 5 bytes]'
 
 # What is called, and what is seen: pieces of text are put together, names of tasks left out.
 CASES = [

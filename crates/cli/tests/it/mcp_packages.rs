@@ -1,0 +1,108 @@
+//! MCP servers through the real binary: packages that are downloaded when a server first starts, and tools that run only as
+//! tasks.
+
+use crate::lango::{Lango, Ran, of_type, text};
+use crate::mcp::installed;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+/// A package runner that "downloads" into the cache below `HOME` for three seconds, and not if it is there already; then it
+/// starts the scripted server.
+const RUNNER: &str = r#"#!/bin/sh
+cache="$HOME/.npm/_npx"
+[ "$npm_config_prefer_offline" = true ] || exit 9
+if [ ! -e "$cache/server.py" ]; then
+    sleep 3
+    mkdir -p "$cache" && cp "$(dirname "$0")/server.py" "$cache/server.py"
+    echo download >> "$HOME/downloads"
+fi
+exec python3 "$cache/server.py" --log log
+"#;
+
+/// A home with the server `toy`, which `npx` starts. A start may take a second.
+fn with_package() -> Lango {
+    let lango = Lango::new();
+    installed(&lango);
+    let folder = lango
+        .home()
+        .with_file_name("installed")
+        .canonicalize()
+        .unwrap();
+    let runner = folder.join("npx");
+    fs::write(&runner, RUNNER).unwrap();
+    fs::set_permissions(&runner, fs::Permissions::from_mode(0o755)).unwrap();
+    let (folder, runner) = (folder.display(), runner.display());
+    lango.home_file(
+        "lango.toml",
+        format!(
+            "[mcp]\nstartTimeout = '2s'\n[mcp.servers.toy]\ncommand = ['{runner}', '-y', 'toy@1.0.0']\n\
+             read = ['{folder}']\nagent = 'navigator'\n"
+        ),
+    );
+    lango
+}
+
+fn private(lango: &Lango, name: &str) -> PathBuf {
+    lango.home().join("mcp-servers/toy").join(name)
+}
+
+fn test(lango: &Lango) -> Ran {
+    lango.run(&["mcp", "test", "toy"])
+}
+
+#[test]
+fn a_package_is_downloaded_once_into_a_cache_of_the_server_and_the_first_start_may_take_long() {
+    let lango = with_package();
+    let ran = test(&lango).ok();
+    assert!(ran.stdout.contains("toy_echo"), "{}", ran.stdout);
+    let progress = "MCP server `toy`: first start; its package may have to be downloaded, which may take 120 s";
+    assert!(ran.stderr.contains(progress), "{}", ran.stderr);
+    // The next one finds the package, and has the usual time.
+    let ran = test(&lango).ok();
+    assert!(!ran.stderr.contains("first start"), "{}", ran.stderr);
+    let downloads = fs::read_to_string(private(&lango, "downloads")).unwrap();
+    assert_eq!(downloads, "download\n");
+    fs::remove_dir_all(private(&lango, ".npm")).unwrap();
+    let ran = test(&lango);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("did not answer within 2 s"), "{said}");
+}
+
+#[test]
+fn commands_of_agents_can_neither_read_nor_write_the_packages_of_a_server() {
+    let lango = with_package();
+    test(&lango).ok();
+    let file = private(&lango, ".npm/_npx/server.py");
+    assert!(file.exists());
+    let allow = r#"approval.rules=[{action="allow",tool="exec"}]"#;
+    let command = format!("cat {0}; echo x > {0}; echo it ran", file.display());
+    let before = fs::read(&file).unwrap();
+    let question = format!("run `{command}`");
+    // Even if all around it is opened to them.
+    let open = format!("tools.exec.write=[\"{}\"]", lango.home().display());
+    let arguments = ["run", "--json", &question, "-c", allow, "-c", &open];
+    let ran = lango.run(&arguments).ok();
+    let events = lango.events(text(&ran.json()["session"]));
+    let returned = format!("{:?}", of_type(&events, "tool.returned"));
+    assert!(returned.contains("it ran"), "{returned}");
+    assert!(!returned.contains("A scripted MCP server"), "{returned}");
+    assert_eq!(fs::read(&file).unwrap(), before);
+}
+
+#[test]
+fn a_tool_that_runs_only_as_a_task_is_not_offered_and_the_test_says_why() {
+    let lango = Lango::new();
+    let command = installed(&lango);
+    let command = command.trim_end_matches(']');
+    lango.home_file(
+        "lango.toml",
+        format!("[mcp.servers.toy]\n{command}, '--tasks']\nagent = 'navigator'\n"),
+    );
+    let tested = test(&lango).ok();
+    let why = "the tool `long` is left out: it runs only as a task, which lango does not support";
+    assert!(tested.stdout.contains(why), "{}", tested.stdout);
+    let listed = lango.run(&["mcp", "list"]).ok().stdout;
+    assert!(listed.contains("toy_either"), "{listed}");
+    assert!(!listed.contains("toy_long"), "{listed}");
+}

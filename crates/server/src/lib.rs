@@ -8,6 +8,7 @@ mod listen;
 mod messages;
 mod readiness;
 mod recovery;
+mod restore;
 mod task_runner;
 mod turn_events;
 
@@ -16,6 +17,7 @@ pub use files::INPUT_MODES;
 pub use listen::{Bounds, serve};
 pub use readiness::readiness;
 pub use recovery::Recovery;
+pub use restore::{InFlight, RestoredStore};
 pub use task_runner::TaskRunner;
 
 /// The path of the liveness check.

@@ -7,14 +7,14 @@
 
 use crate::context::{Notice, ServerContext};
 use crate::turn_events::{TurnEvents, report_all};
-use crate::{files, messages};
+use crate::{files, messages, restore};
 use a2a::{Message, PartContent, Task, TaskState};
 use lango_a2a::server::{
     AgentBackend, AgentStatus, FileError, MessageError, Report, ReportError, Reporter, RunCause,
     RunResult, StatusMessage, StopReason, StopSignal, TaskRun,
 };
 use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
-use lango_engine::{Conversation, Runner, RunnerError, Standing, Stop, TurnEnd};
+use lango_engine::{Conversation, InterruptedTurns, Runner, RunnerError, Standing, Stop, TurnEnd};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -57,6 +57,11 @@ impl TaskRunner {
         }
         let runner = self.context.runner();
         let mut conversation = runner.start_as(run.user.clone(), session.clone());
+        let may_be_copied =
+            runner.interrupted() == InterruptedTurns::Ask || restore::is_marked(&run.message);
+        if run.cause == RunCause::Resumed && may_be_copied {
+            conversation = conversation.asking_first();
+        }
         let ended = self.turn(&run, &mut conversation, reporter).await?;
         if ended == RunResult::Reported {
             self.context.turn_ended(&run.user, &session);

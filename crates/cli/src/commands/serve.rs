@@ -13,7 +13,7 @@ use crate::vault::{SERVER_TOKEN, key_settings, secret_of};
 use a2a::AgentSkill;
 use lango_a2a::server::{Access, AgentServer, Recovered, ServerLimits, ServerSettings};
 use lango_core::UserId;
-use lango_engine::{SystemClock, Tree};
+use lango_engine::{InterruptedTurns, SystemClock, Tree};
 use lango_models::Offline;
 use lango_server::auth::Auth;
 use lango_server::{Bounds, INPUT_MODES, Recovery, ServerContext, TaskRunner, readiness, serve};
@@ -78,7 +78,11 @@ pub async fn serve_command(
     let _retaining = retain(&app);
     let _reconciling = app.payments.keep_reconciled();
     let changes = app.kept.changes.clone();
-    let app = Arc::new(ServedApp::new(app, sessions, model)?);
+    let interrupted = match arguments.no_recovery {
+        true => InterruptedTurns::Ask,
+        false => InterruptedTurns::Resume,
+    };
+    let app = Arc::new(ServedApp::new(app, sessions, model, interrupted)?);
     let context = Arc::clone(&app) as Arc<dyn ServerContext>;
     let task_runner = Arc::new(TaskRunner::new(Arc::clone(&context)));
     let clock = Arc::new(SystemClock);

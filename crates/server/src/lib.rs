@@ -1,6 +1,7 @@
 //! lango over HTTP. The [`auth`] middleware checks token, host and origin. [`TaskRunner`] runs each task of a caller as a turn
 //! of a session, and reports how it goes in the terms of the A2A protocol. [`Recovery`] resumes interrupted tasks and turns.
 
+mod approval_expiry;
 pub mod auth;
 mod context;
 mod files;

@@ -200,7 +200,7 @@ impl Paths {
         if !self.has_one_folder() {
             return vec![self.data.clone(), self.state.clone(), self.mcp_servers()];
         }
-        const OURS: [&str; 16] = [
+        const OURS: [&str; 17] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -210,6 +210,7 @@ impl Paths {
             CLEAN_UP_FOLDER,
             "chat-history",
             "sandbox.json",
+            "replica-id",
             "server-token",
             "attachments",
             "mcp",

@@ -45,6 +45,7 @@ mod payments;
 mod project_instructions;
 mod remotes;
 mod responses_api;
+mod restoring;
 mod run;
 mod secrets;
 mod secrets_arguments;

@@ -135,7 +135,7 @@ impl Drop for Serving {
 }
 
 /// A message that is said now: the same one again would be the same task.
-fn message(text: &str) -> Value {
+pub fn message(text: &str) -> Value {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let id = format!("m-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
     json!({ "message": { "messageId": id, "role": "ROLE_USER", "parts": [{ "text": text }] } })

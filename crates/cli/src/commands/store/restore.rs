@@ -31,6 +31,11 @@ pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
         }
         (None, _) => {
             let store = app.existing_store()?;
+            if store.has_server().await? {
+                let message = "a server uses the database";
+                return Err(Failure::new(Exit::Usage, message)
+                    .next("stop `lango serve`, then restore again"));
+            }
             wait_for_leases(&store, settings.lease.0).await?;
             mark(app, &store).await?
         }

@@ -117,10 +117,25 @@ impl Serving {
         (head.to_owned(), body.to_owned())
     }
 
+    /// Waits until it says this, and gives what it said since it started.
+    pub fn until_said(&mut self, words: &str) -> String {
+        let mut said = String::new();
+        while !said.contains(words) {
+            let read = self.stderr.read_line(&mut said).unwrap();
+            assert_ne!(read, 0, "it ended: {said}");
+        }
+        said
+    }
+
     /// Sends the signal of a service manager; gives what is said until the end, and the exit code.
     pub fn end(&mut self) -> (String, Option<i32>) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
+        self.wait()
+    }
+
+    /// Waits until it has ended by itself; gives what is said until then, and the exit code.
+    pub fn wait(&mut self) -> (String, Option<i32>) {
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
         (rest, self.child.wait().unwrap().code())

@@ -213,7 +213,11 @@ fn a_restored_postgresql_database_is_marked_before_the_server_starts() {
         assert!(dumped.unwrap().success());
     });
     let store = format!("session.store={address}");
-    let serving = start(lango.beside(), &model.arguments(&["-c", &store]));
+    let short = ["-c", "session.lease=3s"];
+    let serving = start(
+        lango.beside(),
+        &model.arguments(&[&["-c", &store], &short[..]].concat()),
+    );
     let task = send(&serving);
     until(&serving, &task, "TASK_STATE_COMPLETED");
     drop(serving);
@@ -227,8 +231,9 @@ fn a_restored_postgresql_database_is_marked_before_the_server_starts() {
     let restored = format!("{}/restored", address.rsplit_once('/').unwrap().0);
     psql(&restored, &["-f", dump.to_str().unwrap()]);
     let store = format!("session.store={restored}");
-    let short = ["-c", "session.lease=1s", "-c", &store];
-    lango.run(&[&["store", "restore"], &short[..]].concat()).ok();
+    lango
+        .run(&[&["store", "restore", "-c", &store], &short[..]].concat())
+        .ok();
     let serving = start(lango.beside(), &model.arguments(&["-c", &store]));
     until(&serving, &task, "TASK_STATE_AUTH_REQUIRED");
     question(&lango, &["-c", &store]);

@@ -119,7 +119,7 @@ impl Serving {
 
     /// Waits until it says this, and gives what it said since it started.
     pub fn until_said(&mut self, words: &str) -> String {
-        let mut said = String::new();
+        let mut said = self.banner.clone();
         while !said.contains(words) {
             let read = self.stderr.read_line(&mut said).unwrap();
             assert_ne!(read, 0, "it ended: {said}");

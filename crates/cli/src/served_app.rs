@@ -62,9 +62,7 @@ impl ServedApp {
         model: Arc<dyn Model>,
         interrupted: InterruptedTurns,
     ) -> Result<Self, Failure> {
-        let runner = app
-            .runner(&sessions, &model)?
-            .with_interrupted(interrupted);
+        let runner = app.runner(&sessions, &model)?.with_interrupted(interrupted);
         let memory = app
             .knowledge
             .as_ref()

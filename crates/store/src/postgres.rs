@@ -97,14 +97,18 @@ impl PostgresEngine {
     pub(crate) fn attach_server(&self, folder: &Path) -> Result<(), StoreError> {
         self.table().attach_server(folder).map_err(|error| {
             let folder = folder.display();
-            failed(format!("the name of this replica cannot be stored in `{folder}`: {error}"))
+            failed(format!(
+                "the name of this replica cannot be stored in `{folder}`: {error}"
+            ))
         })?;
         self.start()
     }
 
     /// Returns whether a server is connected.
     pub(crate) async fn has_server(&self) -> Result<bool, StoreError> {
-        let is_free = self.database.query_opt(Mode::WriteOne, HAS_NO_SERVER, Vec::new(), |row| row.get(0));
+        let is_free = self
+            .database
+            .query_opt(Mode::WriteOne, HAS_NO_SERVER, Vec::new(), |row| row.get(0));
         Ok(is_free.await? != Some(true))
     }
 

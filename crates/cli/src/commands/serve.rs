@@ -109,8 +109,11 @@ pub async fn serve_command(
             _ = signals.next() => server.stop(Duration::ZERO).await,
         }
     };
-    let recovery = Recovery::new(server.clone(), context, tasks, app.users())
-        .with_expiry(callers, expiry, Arc::new(SystemClock));
+    let recovery = Recovery::new(server.clone(), context, tasks, app.users()).with_expiry(
+        callers,
+        expiry,
+        Arc::new(SystemClock),
+    );
     let served = tokio::select! {
         () = serve(listener, router, bounds, stop) => Ok(Exit::Ok),
         () = recovery.run() => Ok(Exit::Ok),
@@ -133,7 +136,8 @@ async fn schema_raised(database: &Store) -> Failure {
         tokio::time::sleep(CHECK_SCHEMA_EVERY).await;
         // Other failures are reported by those who need the database.
         if let Err(error @ StoreError::TooNew { .. }) = database.check_schema().await {
-            let message = format!("a newer lango has upgraded the database, so this server stops: {error}");
+            let message =
+                format!("a newer lango has upgraded the database, so this server stops: {error}");
             return Failure::new(Exit::Config, message).next("start the newer lango");
         }
     }

@@ -47,7 +47,10 @@ fn turns_survive_a_failover_to_a_synchronous_standby() {
     let is_synchronous = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
     let started = Instant::now();
     while query(&address, is_synchronous) != "1" {
-        assert!(started.elapsed() < PATIENCE, "the standby never became synchronous");
+        assert!(
+            started.elapsed() < PATIENCE,
+            "the standby never became synchronous"
+        );
         thread::sleep(Duration::from_millis(50));
     }
     let store = format!(
@@ -107,14 +110,34 @@ fn turns_survive_a_failover_to_a_synchronous_standby() {
         *runs.entry(key).or_default() += 1;
     }
     assert!(runs.values().all(|times| *times == 1), "twice: {runs:?}");
-    let completed = states.get("TASK_STATE_COMPLETED").copied().unwrap_or_default();
+    let completed = states
+        .get("TASK_STATE_COMPLETED")
+        .copied()
+        .unwrap_or_default();
     // A command whose outcome was not stored may or may not have run; lango asks about it.
-    let asked = states.get("TASK_STATE_AUTH_REQUIRED").copied().unwrap_or_default();
-    assert!(completed <= runs.len() && runs.len() <= completed + asked, "{states:?} {runs:?}");
-    assert!(asked <= 10, "more than one question for each conversation: {states:?}");
+    let asked = states
+        .get("TASK_STATE_AUTH_REQUIRED")
+        .copied()
+        .unwrap_or_default();
+    assert!(
+        completed <= runs.len() && runs.len() <= completed + asked,
+        "{states:?} {runs:?}"
+    );
+    assert!(
+        asked <= 10,
+        "more than one question for each conversation: {states:?}"
+    );
     assert_eq!(tasks.len(), completed + asked, "{states:?}");
     let ids: std::collections::BTreeSet<&String> = tasks.iter().collect();
     assert_eq!(ids.len(), TASKS);
-    let verify = ["sessions", "verify", "--all", "-c", "session.user=a2a", "-c", &store];
+    let verify = [
+        "sessions",
+        "verify",
+        "--all",
+        "-c",
+        "session.user=a2a",
+        "-c",
+        &store,
+    ];
     lango.run(&verify).ok();
 }

@@ -47,12 +47,21 @@ fn an_approval_that_nobody_answers_expires_and_its_task_fails() {
     let task = send(&serving, WRITE, "c-1");
     assert_eq!(task["status"]["state"], "TASK_STATE_AUTH_REQUIRED");
     let pending = || {
-        let listed = serving.lango.run(&["approvals", "list", "--json"]).ok().json();
+        let listed = serving
+            .lango
+            .run(&["approvals", "list", "--json"])
+            .ok()
+            .json();
         let pending = listed["waiting"].as_array().unwrap().clone();
-        let sessions = pending.iter().map(|waiting| text(&waiting["session"]).to_owned());
+        let sessions = pending
+            .iter()
+            .map(|waiting| text(&waiting["session"]).to_owned());
         sessions.collect::<Vec<_>>()
     };
-    let session = pending().into_iter().find(|session| *session != own).unwrap();
+    let session = pending()
+        .into_iter()
+        .find(|session| *session != own)
+        .unwrap();
     let before = of_type(&serving.lango.events(&session), "agent.message").len();
     // Another caller is not affected by what waits.
     let other = send(&serving, "hello", "c-2");
@@ -61,13 +70,19 @@ fn an_approval_that_nobody_answers_expires_and_its_task_fails() {
     wait_for("expired", || {
         states(&serving, json!({ "contextId": "c-1" })) == ["TASK_STATE_FAILED"]
     });
-    assert!(started.elapsed() > Duration::from_secs(1), "it expired too early");
+    assert!(
+        started.elapsed() > Duration::from_secs(1),
+        "it expired too early"
+    );
     let got = serving.rpc("GetTask", json!({ "id": task["id"] }));
     assert!(got.to_string().contains("not answered in time"), "{got}");
     let events = serving.lango.events(&session);
     let answers = of_type(&events, "approval.answered");
     assert_eq!(answers.len(), 1, "{events:#?}");
-    assert_eq!((&answers[0]["answer"], &answers[0]["by"]), (&json!("no"), &json!("expired")));
+    assert_eq!(
+        (&answers[0]["answer"], &answers[0]["by"]),
+        (&json!("no"), &json!("expired"))
+    );
     let said = of_type(&events, "agent.message");
     // The last message is lango's own: no model was asked again.
     assert_eq!(said.len(), before + 1, "{events:#?}");
@@ -76,7 +91,10 @@ fn an_approval_that_nobody_answers_expires_and_its_task_fails() {
     assert!(!serving.lango.workspace().join("notes/a.md").exists());
     assert_eq!(pending(), [own]);
     let shown = serving.lango.run(&["sessions", "show", &session]).ok();
-    assert!(shown.stdout.contains("nobody answered in time"), "{shown:#?}");
+    assert!(
+        shown.stdout.contains("nobody answered in time"),
+        "{shown:#?}"
+    );
     // The conversation is free again.
     let next = send(&serving, "hello", "c-1");
     assert_eq!(next["status"]["state"], "TASK_STATE_COMPLETED", "{next}");
@@ -88,7 +106,11 @@ fn a_list_shows_the_state_after_an_approval() {
     let task = send(&serving, WRITE, "c-1");
     assert_eq!(task["status"]["state"], "TASK_STATE_AUTH_REQUIRED");
     assert_eq!(states(&serving, json!({})), ["TASK_STATE_AUTH_REQUIRED"]);
-    let listed = serving.lango.run(&["approvals", "list", "--json"]).ok().json();
+    let listed = serving
+        .lango
+        .run(&["approvals", "list", "--json"])
+        .ok()
+        .json();
     let id = text(&listed["waiting"][0]["id"]).to_owned();
     serving.lango.run(&["approvals", "answer", &id, "yes"]).ok();
     let completed = json!({ "status": "TASK_STATE_COMPLETED" });
@@ -108,16 +130,24 @@ fn a_move_is_refused_while_a_server_uses_either_database() {
         let _ = fs::remove_file(serving.lango.workspace().join("new.db"));
     }
     serving.end();
-    serving.lango.run(&["store", "move", &own, "sqlite:new.db"]).ok();
+    serving
+        .lango
+        .run(&["store", "move", &own, "sqlite:new.db"])
+        .ok();
     let address = postgres::empty();
     let store = format!("session.store={address}");
     let lango = serving.lango.beside();
     let mut serving = Serving::start_with(lango, &["-c", &store]);
-    let ran = serving.lango.run(&["store", "move", &address, "sqlite:newer.db"]);
+    let ran = serving
+        .lango
+        .run(&["store", "move", &address, "sqlite:newer.db"]);
     ran.refused(2, &["a server uses", "stop `lango serve`"]);
     let _ = fs::remove_file(serving.lango.workspace().join("newer.db"));
     serving.end();
-    serving.lango.run(&["store", "move", &address, "sqlite:newer.db"]).ok();
+    serving
+        .lango
+        .run(&["store", "move", &address, "sqlite:newer.db"])
+        .ok();
 }
 
 #[test]
@@ -128,14 +158,23 @@ fn a_server_stops_when_a_newer_lango_upgrades_its_database() {
     database.pragma_update(None, "user_version", 999).unwrap();
     let (said, code) = serving.wait();
     assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("a newer lango has upgraded the database"), "{said}");
+    assert!(
+        said.contains("a newer lango has upgraded the database"),
+        "{said}"
+    );
     let address = postgres::empty();
     let store = format!("session.store={address}");
     let mut serving = Serving::start_with(Lango::new(), &["-c", &store]);
-    psql(&address, "INSERT INTO lango_migrations (version, name) VALUES (999, 'newer')");
+    psql(
+        &address,
+        "INSERT INTO lango_migrations (version, name) VALUES (999, 'newer')",
+    );
     let (said, code) = serving.wait();
     assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("a newer lango has upgraded the database"), "{said}");
+    assert!(
+        said.contains("a newer lango has upgraded the database"),
+        "{said}"
+    );
 }
 
 pub fn psql(address: &str, statement: &str) {
@@ -182,7 +221,10 @@ fn a_server_that_crashed_takes_its_leases_over_at_once() {
     let started = Instant::now();
     until(&serving, &task, "TASK_STATE_AUTH_REQUIRED");
     let taken_over = started.elapsed();
-    assert!(taken_over < Duration::from_secs(10), "it took {taken_over:?}");
+    assert!(
+        taken_over < Duration::from_secs(10),
+        "it took {taken_over:?}"
+    );
     assert_eq!(effects(&lango), 1);
     lango.file("go", "");
 }
@@ -197,7 +239,10 @@ fn a_server_in_a_copy_of_the_folder_takes_over_nothing_from_one_that_runs() {
     let first = start(lango.beside(), &arguments);
     let task = running_command(&first);
     let copy = lango.home().with_file_name("copied-home");
-    let copied = Command::new("cp").arg("-a").args([lango.home(), &copy]).status();
+    let copied = Command::new("cp")
+        .arg("-a")
+        .args([lango.home(), &copy])
+        .status();
     assert!(copied.unwrap().success());
     // One in a copied folder, and one in the same folder.
     let second = start(lango.beside().at_home(&copy), &arguments);
@@ -224,7 +269,17 @@ fn a_clock_that_is_far_ahead_deletes_nothing() {
     let said = serving.until_said("session.ttl deletes nothing");
     assert!(said.contains("lango sessions delete --expired"), "{said}");
     serving.lango.run(&["sessions", "show", &session]).ok();
-    let delete = ["sessions", "delete", "--expired", "--yes", "-c", "session.ttl=30d"];
+    let delete = [
+        "sessions",
+        "delete",
+        "--expired",
+        "--yes",
+        "-c",
+        "session.ttl=30d",
+    ];
     serving.lango.run(&delete).ok();
-    assert_eq!(serving.lango.run(&["sessions", "show", &session]).code, Some(2));
+    assert_eq!(
+        serving.lango.run(&["sessions", "show", &session]).code,
+        Some(2)
+    );
 }

@@ -127,10 +127,16 @@ fn a_server_on_a_restored_backup_asks_before_it_repeats_a_turn() {
     let parts = fs::read_dir(lango.home()).unwrap();
     let mut parts = parts.map(|part| part.unwrap().path());
     assert!(!parts.any(|part| part.to_string_lossy().contains(".part")));
-    lango.run(&["sessions", "verify", "--all", "-c", "session.user=a2a"]).ok();
+    lango
+        .run(&["sessions", "verify", "--all", "-c", "session.user=a2a"])
+        .ok();
     let serving = start(lango.beside(), &model.arguments(&[]));
     let waiting = until(&serving, &task, "TASK_STATE_AUTH_REQUIRED");
-    assert!(waiting.to_string().contains("what the task did after that is unknown"));
+    assert!(
+        waiting
+            .to_string()
+            .contains("what the task did after that is unknown")
+    );
     assert_eq!(effects(&lango), 1, "it ran again without being asked");
     let id = question(&lango, &[]);
     let shown = lango.run(&["approvals"]).ok();
@@ -189,7 +195,9 @@ fn a_command_that_ran_when_the_backup_was_made_is_not_repeated() {
     lango.file("go", "");
     until(&serving, &task, "TASK_STATE_COMPLETED");
     drop(serving);
-    lango.run(&["store", "restore", "copy.db"]).refused(2, &["there already"]);
+    lango
+        .run(&["store", "restore", "copy.db"])
+        .refused(2, &["there already"]);
     for suffix in ["db", "db-wal", "db-shm"] {
         let _ = fs::remove_file(lango.home().join("lango").with_extension(suffix));
     }
@@ -223,7 +231,11 @@ fn a_restored_postgresql_database_is_marked_before_the_server_starts() {
     drop(serving);
     let psql = |database: &str, arguments: &[&str]| {
         let mut psql = Command::new(postgres::programs().join("psql"));
-        let ran = psql.args(["-q", "-v", "ON_ERROR_STOP=1"]).args(arguments).arg(database).output();
+        let ran = psql
+            .args(["-q", "-v", "ON_ERROR_STOP=1"])
+            .args(arguments)
+            .arg(database)
+            .output();
         let ran = ran.unwrap();
         assert!(ran.status.success(), "{ran:?}");
     };

@@ -2,7 +2,8 @@
 //! to turn, so that a turn costs the same however long the session is.
 
 use super::{
-    InterruptedTurns, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, attachments, drive,
+    InterruptedTurns, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append,
+    attachments, drive,
 };
 use crate::history::LookBack;
 use crate::runner::Runner;

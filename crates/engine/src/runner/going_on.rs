@@ -2,7 +2,9 @@
 //! holds the session, reads how it stands, and replays the turn from its events.
 
 use super::conversation::{Conversation, LeftOver, Origin, Place, check_input};
-use super::{InterruptedTurns, Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote};
+use super::{
+    InterruptedTurns, Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote,
+};
 use crate::turn::{Input, Turn};
 use lango_core::{
     Answer, AnsweredBy, ApprovalId, BoxLease, BusyPolicy, Event, Page, Text, Timestamp, TurnId,

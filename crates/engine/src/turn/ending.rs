@@ -3,7 +3,9 @@
 
 use super::Turn;
 use super::frame::FrameEnd;
-use lango_core::{AnsweredBy, CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Trust, Usage};
+use lango_core::{
+    AnsweredBy, CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Trust, Usage,
+};
 use std::fmt::Write;
 
 impl Turn {

@@ -416,9 +416,14 @@ async fn calls_that_wait_count_against_the_tool_calls() {
 
 #[tokio::test]
 async fn more_than_a_hundred_calls_that_wait_are_denied() {
-    let (bench, tool) = writing_bench();
+    let (mut bench, tool) = writing_bench();
+    bench.limits.tool_calls = 1000;
     let model = ScriptedModel::from_fn(|request| {
-        if request.tools.iter().any(|tool| &*tool.name == "delegate") {
+        if request
+            .functions
+            .iter()
+            .any(|function| &*function.name == "delegate")
+        {
             let task = |_| ("delegate", json!({ "agent": "operator", "task": "write" }));
             return calls((0..4).map(task));
         }
@@ -428,7 +433,7 @@ async fn more_than_a_hundred_calls_that_wait_are_denied() {
     let mut conversation = bench.runner(model).start(local());
     let waiting = waiting(ask(&mut conversation, "write everything").await);
     assert_eq!((waiting.len(), tool.runs()), (100, 0));
-    let events = log(&bench, &conversation).await;
+    let events = log(&bench, conversation.session()).await;
     let denied = events.iter().filter(|event| {
         matches!(&event.body, EventBody::ToolReturned { status: CallStatus::Denied, output, .. }
             if output.contains("which is the limit"))

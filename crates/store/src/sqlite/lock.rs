@@ -79,7 +79,8 @@ pub struct ServerLock(#[allow(dead_code, reason = "it is unlocked when it is dro
 pub(super) fn attach_server(path: &Path) -> Result<Option<ServerLock>, StoreError> {
     let name = format!("{SERVER}{}", std::process::id());
     let file = path.with_extension("locks").join(name);
-    let locked = LockedFile::take(file, Kind::Lock).map_err(|error| creation_error(path, &error))?;
+    let locked =
+        LockedFile::take(file, Kind::Lock).map_err(|error| creation_error(path, &error))?;
     Ok(locked.map(ServerLock))
 }
 

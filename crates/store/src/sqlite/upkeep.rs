@@ -1,11 +1,11 @@
 //! Compaction of the file, so that no deleted data is left in it, and backups while it is in use.
 
+use super::SqliteEngine;
 use super::connection::{open_reader, open_whole};
 use super::failure::{Failure, creation_error, place_of};
 use super::lock::{self, Locked, ServerLock};
 use super::migrations::refuse_newer;
 use super::place::beside;
-use super::SqliteEngine;
 use crate::archive::WipeOutcome;
 use crate::engine::{Result, Tx};
 use crate::stored::failed;

@@ -77,7 +77,11 @@ impl Cluster {
     pub fn standby(&self) -> Self {
         let folder = fresh_folder().expect("a temporary folder can be made");
         let made = as_server(&mut Command::new(self.programs.join("pg_basebackup")))
-            .args(["--write-recovery-conf", "--wal-method=stream", "--checkpoint=fast"])
+            .args([
+                "--write-recovery-conf",
+                "--wal-method=stream",
+                "--checkpoint=fast",
+            ])
             .args(["--no-sync", "--dbname", &self.address(), "--pgdata"])
             .arg(folder.join("data"))
             .current_dir("/")

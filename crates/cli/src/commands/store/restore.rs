@@ -116,9 +116,7 @@ async fn wait_for_leases(store: &Store, length: Duration) -> Result<(), Failure>
         if started.elapsed() > length + CHECK_EVERY {
             let leases = count(leases as u64, "session");
             let message = format!("lango is at work in the database ({leases})");
-            return Err(
-                Failure::new(Exit::Usage, message).next("stop it, then restore again")
-            );
+            return Err(Failure::new(Exit::Usage, message).next("stop it, then restore again"));
         }
         tokio::time::sleep(CHECK_EVERY).await;
     }

@@ -36,7 +36,10 @@ async fn set_back(address: &str, schema: &str) {
 async fn a_lease_of_a_dead_replica_expires_in_time_though_the_clock_was_set_back() {
     let (address, schema) = with_movable_clock().await;
     let store = copy(&address, SHORT);
-    let _other = store.acquire(&SessionId::from("s_other"), BusyPolicy::Refuse).await.unwrap();
+    let _other = store
+        .acquire(&SessionId::from("s_other"), BusyPolicy::Refuse)
+        .await
+        .unwrap();
     let dead = format!(
         "INSERT INTO holds (session, holder, fence, until, seconds)
          VALUES ('s_1', 'dead', nextval('hold_fences'), clock_timestamp() + make_interval(secs => {0}), {0})",
@@ -48,8 +51,14 @@ async fn a_lease_of_a_dead_replica_expires_in_time_though_the_clock_was_set_back
     let waiting = BusyPolicy::Wait { max_waiters: 8 };
     let acquired = store.acquire(&SessionId::from("s_1"), waiting);
     let acquired = tokio::time::timeout(SHORT * 6, acquired).await;
-    assert!(acquired.is_ok_and(|lease| lease.is_ok()), "it is still leased");
-    assert!(started.elapsed() >= SHORT - Duration::from_secs(1), "it was taken too early");
+    assert!(
+        acquired.is_ok_and(|lease| lease.is_ok()),
+        "it is still leased"
+    );
+    assert!(
+        started.elapsed() >= SHORT - Duration::from_secs(1),
+        "it was taken too early"
+    );
 }
 
 #[tokio::test]
@@ -58,7 +67,10 @@ async fn a_lease_of_a_live_replica_is_kept_when_the_clock_is_set_back() {
     let (left, right) = (copy(&address, SHORT), copy(&address, SHORT));
     let session = SessionId::from("s_1");
     let lease = left.acquire(&session, BusyPolicy::Refuse).await.unwrap();
-    let _other = right.acquire(&SessionId::from("s_other"), BusyPolicy::Refuse).await.unwrap();
+    let _other = right
+        .acquire(&SessionId::from("s_other"), BusyPolicy::Refuse)
+        .await
+        .unwrap();
     set_back(&address, &schema).await;
     let started = Instant::now();
     while started.elapsed() < SHORT * 3 {

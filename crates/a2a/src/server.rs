@@ -49,7 +49,7 @@ pub use settings::{Access, ServerLimits, ServerSettings};
 
 use axum::Router;
 use axum::routing::any;
-use lango_core::{Changes, Clock, StoreError, TaskStore};
+use lango_core::{Changes, Clock, StoreError, TaskStore, UserId};
 use recovery::Scope;
 use shared::{Phase, Shared};
 use std::sync::Arc;
@@ -101,6 +101,11 @@ impl AgentServer {
     /// have died.
     pub async fn recover_stale(&self) -> Result<Recovered, StoreError> {
         self.shared.recover(Scope::Stale).await
+    }
+
+    /// Brings a task that waits up to date with what the agent knows. If that fails, the next look at the task does it.
+    pub async fn refresh(&self, user: &UserId, id: &str) {
+        operations::refresh(&self.shared, (user.clone(), id.to_owned())).await;
     }
 
     /// Waits until the next scan is due: after [`recover_every`](ServerLimits::recover_every), or when a resumed task is

@@ -7,7 +7,7 @@ use crate::memory_queue::MemoryQueue;
 use crate::screen;
 use crate::sessions::Sessions;
 use lango_core::{Model, SessionCatalog, SessionId, UserId};
-use lango_engine::Runner;
+use lango_engine::{InterruptedTurns, Runner};
 use lango_net::Egress;
 use lango_server::{Notice, ServerContext};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,6 +21,7 @@ pub struct ServedApp {
     mcp: Arc<Mcp>,
     egress: Egress,
     errors: RecentErrors,
+    interrupted: InterruptedTurns,
 }
 
 /// Errors that were printed lately, so that an outage does not print one line for each task.
@@ -55,8 +56,13 @@ struct Agents {
 
 impl ServedApp {
     /// Creates the context for this program, store and model.
-    pub fn new(app: App, sessions: Sessions, model: Arc<dyn Model>) -> Result<Self, Failure> {
-        let runner = app.runner(&sessions, &model)?;
+    pub fn new(
+        app: App,
+        sessions: Sessions,
+        model: Arc<dyn Model>,
+        interrupted: InterruptedTurns,
+    ) -> Result<Self, Failure> {
+        let runner = app.runner(&sessions, &model)?.with_interrupted(interrupted);
         let memory = app
             .knowledge
             .as_ref()
@@ -71,6 +77,7 @@ impl ServedApp {
             mcp,
             egress,
             errors: RecentErrors::default(),
+            interrupted,
         })
     }
 
@@ -93,7 +100,7 @@ impl ServerContext for ServedApp {
         if let Ok(true) = agents.app.take_in()
             && let Ok(runner) = agents.app.runner(&self.sessions, &agents.model)
         {
-            agents.runner = runner;
+            agents.runner = runner.with_interrupted(self.interrupted);
         }
         agents.runner.clone()
     }

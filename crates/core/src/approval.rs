@@ -56,10 +56,14 @@ pub enum Asks {
     /// What became of it: its process ended before a result was stored, it may have had its effect, and nobody here can
     /// know.
     Fate,
+    /// Whether the turn goes on. Its database was restored from a backup, or copied, in the middle of the turn; what the turn
+    /// did after that is unknown.
+    Turn,
 }
 
 impl Asks {
-    fn is_permission(&self) -> bool {
+    /// Returns whether it is asked if a call may run.
+    pub fn is_permission(&self) -> bool {
         *self == Self::Permission
     }
 }
@@ -88,9 +92,9 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Text>,
     },
-    /// A call of unknown fate is to run again, under the same key.
+    /// A call of unknown fate is to run again, under the same key; or the turn goes on.
     Retry,
-    /// A call of unknown fate is left as it is, and the model is told that nobody knows.
+    /// A call of unknown fate is left as it is, and the model is told that nobody knows; or the turn ends.
     Skip,
     /// The person knows what became of a call.
     Happened {
@@ -122,7 +126,7 @@ impl Answer {
         match self {
             Self::No { .. } => true,
             Self::Once | Self::Session { .. } | Self::Always { .. } => asks == Asks::Permission,
-            Self::Retry | Self::Skip | Self::Happened { .. } => asks == Asks::Fate,
+            Self::Retry | Self::Skip | Self::Happened { .. } => asks != Asks::Permission,
         }
     }
 
@@ -155,6 +159,8 @@ pub enum AnsweredBy {
     Nobody,
     /// The turn ended while it waited, which means no.
     TurnEnded,
+    /// It waited for longer than `approval.expiry`, which means no.
+    Expired,
 }
 
 /// An answer that holds for calls to come.

@@ -347,6 +347,8 @@ pub enum Fault {
     Cancelled,
     /// The process ended in the middle of the turn.
     Interrupted,
+    /// The database is a copy that was made in the middle of the turn.
+    Restored,
 }
 
 impl EventBody {

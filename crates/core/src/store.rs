@@ -80,9 +80,6 @@ pub trait SessionCatalog: Send + Sync {
     /// Lists a user's pending requests and grants, the oldest first.
     fn approvals(&self, user: &UserId) -> BoxFuture<'_, Result<Approvals, StoreError>>;
 
-    /// Counts a user's pending requests.
-    fn count_waiting(&self, user: &UserId) -> BoxFuture<'_, Result<usize, StoreError>>;
-
     /// Lists unfinished turns of all users, those that wait for an approval included, by session. Skips sessions that another
     /// replica is known to own.
     fn unfinished(

@@ -84,6 +84,17 @@ impl RunnerParts {
 #[derive(Clone)]
 pub struct Runner {
     parts: Arc<RunnerParts>,
+    interrupted: InterruptedTurns,
+}
+
+/// What happens to a turn that was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum InterruptedTurns {
+    /// It is resumed from its log.
+    #[default]
+    Resume,
+    /// The user is asked whether it goes on: the database may be a copy, and the turn may have gone on in the original.
+    Ask,
 }
 
 /// What the edges render.
@@ -251,18 +262,32 @@ impl Runner {
     pub fn new(parts: RunnerParts) -> Self {
         Self {
             parts: Arc::new(parts),
+            interrupted: InterruptedTurns::default(),
         }
+    }
+
+    /// Returns the same runner with another treatment of interrupted turns.
+    pub fn with_interrupted(self, interrupted: InterruptedTurns) -> Self {
+        Self {
+            interrupted,
+            ..self
+        }
+    }
+
+    /// Returns what happens to interrupted turns.
+    pub fn interrupted(&self) -> InterruptedTurns {
+        self.interrupted
     }
 
     /// A new session. Nothing is stored before its first turn.
     pub fn start(&self, user: UserId) -> Conversation {
-        Conversation::unsaved(Arc::clone(&self.parts), user)
+        Conversation::unsaved(self, user)
     }
 
     /// A new session under a name that the edge chose. Nothing is stored before its first turn. One that is there goes on
     /// with [`Conversation::turn_once`].
     pub fn start_as(&self, user: UserId, session: SessionId) -> Conversation {
-        Conversation::unsaved(Arc::clone(&self.parts), user).named(session)
+        Conversation::unsaved(self, user).named(session)
     }
 
     /// Stores files of a user for a message to come, and returns references in their order. One that cannot be attached
@@ -277,7 +302,7 @@ impl Runner {
 
     /// An existing session, as it stands. Nothing is held or written before a turn begins or goes on.
     pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
-        Conversation::open(Arc::clone(&self.parts), session).await
+        Conversation::open(self, session).await
     }
 }
 

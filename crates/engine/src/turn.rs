@@ -5,7 +5,7 @@
 //! state, and it looks at nothing but the event: so replaying a turn's events gives the state that living it gave.
 //!
 //! The rules, one file each: `replies` judges what a model said, `calls` what it called, `offer` what it may call next and
-//! when it must conclude, `ending` how the turn ends, `resume` how it goes on after a crash, `request` what the model is
+//! when it must conclude, `ending` how the turn ends, `resume` how it goes on after a crash, `restored` after a restore, `request` what the model is
 //! sent, `setup` what holds for all requests, `structured` which answers satisfy the schema of the turn, `trust` which trust
 //! label an agent's context has.
 
@@ -20,6 +20,7 @@ mod offer;
 mod repetition;
 mod replies;
 mod request;
+mod restored;
 mod results;
 mod resume;
 mod room;
@@ -157,6 +158,8 @@ impl Turn {
             Input::TimeSpent => self.time_spent(),
             Input::Interrupted => self.interrupt(),
             Input::Resumed => self.resume(),
+            Input::Expired => self.expire(),
+            Input::Restored => self.restored(),
         }
         self.settle();
         std::mem::take(&mut self.outbox)

@@ -1,6 +1,7 @@
 //! lango over HTTP. The [`auth`] middleware checks token, host and origin. [`TaskRunner`] runs each task of a caller as a turn
 //! of a session, and reports how it goes in the terms of the A2A protocol. [`Recovery`] resumes interrupted tasks and turns.
 
+mod approval_expiry;
 pub mod auth;
 mod context;
 mod conversations;
@@ -9,6 +10,7 @@ mod listen;
 mod messages;
 mod readiness;
 mod recovery;
+mod restore;
 mod task_runner;
 mod turn_events;
 
@@ -17,6 +19,7 @@ pub use files::INPUT_MODES;
 pub use listen::{Bounds, serve};
 pub use readiness::readiness;
 pub use recovery::Recovery;
+pub use restore::{InFlight, RestoredStore};
 pub use task_runner::TaskRunner;
 
 /// The path of the liveness check.

@@ -111,6 +111,9 @@ pub(crate) fn waiting(waiting: &[Waiting]) -> StatusMessage {
             Asks::Fate => format!(
                 "the outcome of {tool}, called by {agent} before its process ended, is unknown; decide with `lango approvals answer {id} retry|skip|happened`"
             ),
+            Asks::Turn => format!(
+                "the server's database is a copy that was made while the task ran, and what the task did after that is unknown; decide with `lango approvals answer {id} retry|skip`"
+            ),
         }
     });
     let requests = waiting.iter().map(|waiting| waiting.request.id.as_str());

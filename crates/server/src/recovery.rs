@@ -3,9 +3,10 @@
 //!
 //! A turn that is a running task is resumed as a task, so that its caller hears how it goes.
 
+use crate::approval_expiry::ApprovalExpiry;
 use crate::context::{Notice, ServerContext};
 use lango_a2a::server::AgentServer;
-use lango_core::{SessionId, StoreError, TaskStore, TurnId, UnfinishedTurn, UserId};
+use lango_core::{Clock, SessionId, StoreError, TaskStore, TurnId, UnfinishedTurn, UserId};
 use lango_engine::{RunnerError, Stop, TurnEnd};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub struct Recovery {
     parked: HashSet<TurnId>,
     /// Turns that were started in another folder.
     foreign: HashSet<TurnId>,
+    expiry: Option<ApprovalExpiry>,
 }
 
 /// The result of recovering one turn.
@@ -65,6 +67,15 @@ impl Recovery {
             active: HashSet::new(),
             parked: HashSet::new(),
             foreign: HashSet::new(),
+            expiry: None,
+        }
+    }
+
+    /// From now on ends turns of this user that wait for an answer for longer than this.
+    pub fn with_expiry(self, user: UserId, after: Duration, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            expiry: Some(ApprovalExpiry::new(user, after, clock)),
+            ..self
         }
     }
 
@@ -78,6 +89,9 @@ impl Recovery {
                 next_turn_scan = Instant::now() + TURN_SCAN_INTERVAL;
                 if let Err(error) = self.scan_turns().await {
                     self.context.notify(Notice::Error(&error));
+                }
+                if let Some(expiry) = &mut self.expiry {
+                    expiry.scan(&*self.context, &self.server).await;
                 }
             }
             let due = server.next_recovery();

@@ -8,14 +8,14 @@
 use crate::context::{Notice, ServerContext};
 use crate::conversations::Conversations;
 use crate::turn_events::{TurnEvents, report_all};
-use crate::{files, messages};
+use crate::{files, messages, restore};
 use a2a::{Message, PartContent, Task, TaskState};
 use lango_a2a::server::{
     AgentBackend, AgentStatus, FileError, MessageError, Report, ReportError, Reporter, RunCause,
     RunResult, StatusMessage, StopReason, StopSignal, TaskRun,
 };
 use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
-use lango_engine::{Conversation, Runner, RunnerError, Standing, Stop, TurnEnd};
+use lango_engine::{Conversation, InterruptedTurns, Runner, RunnerError, Standing, Stop, TurnEnd};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -62,24 +62,31 @@ impl TaskRunner {
         }
         let mut conversation = self.conversation_for(&run, &session);
         let ended = self.turn(&run, &mut conversation, reporter).await?;
-        self.conversations.put(conversation);
+        if run.cause == RunCause::NewTask {
+            self.conversations.put(conversation);
+        }
         if ended == RunResult::Reported {
             self.context.turn_ended(&run.user, &session);
         }
         Ok(ended)
     }
 
-    /// Returns the conversation of a session, as its last turn here left it if the task is new: the log may have the turn of one
-    /// that is resumed.
+    /// Returns the conversation of a session, for a new task as its last turn here left it. The log may have the turn of a task
+    /// that is resumed; in another copy of the database that turn may have gone on, and then the user is asked first.
     fn conversation_for(&self, run: &TaskRun, session: &SessionId) -> Conversation {
         let runner = self.context.runner();
         let recent = self.conversations.take(session);
-        match recent.filter(|_| run.cause == RunCause::NewTask) {
-            Some(mut conversation) => {
-                conversation.move_to(&runner);
-                conversation
-            }
-            None => runner.start_as(run.user.clone(), session.clone()),
+        if let Some(mut conversation) = recent.filter(|_| run.cause == RunCause::NewTask) {
+            conversation.move_to(&runner);
+            return conversation;
+        }
+        let conversation = runner.start_as(run.user.clone(), session.clone());
+        let may_be_copied =
+            runner.interrupted() == InterruptedTurns::Ask || restore::is_marked(&run.message);
+        if run.cause == RunCause::Resumed && may_be_copied {
+            conversation.asking_first()
+        } else {
+            conversation
         }
     }
 

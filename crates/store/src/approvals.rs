@@ -52,7 +52,5 @@ statements! {
     APPROVALS: r#"SELECT session, id, turn, time, request, pattern, folder FROM approvals
       WHERE "user" = $1 ORDER BY time, id"#;
 
-    COUNT_WAITING: r#"SELECT count(*) FROM approvals WHERE "user" = $1 AND pattern IS NULL"#;
-
     REVOKE: r#"DELETE FROM approvals WHERE "user" = $1 AND id = $2 AND pattern IS NOT NULL"#;
 }

@@ -1,7 +1,7 @@
 //! The lists of sessions and approvals that a user sees.
 
 use crate::Answer;
-use crate::approvals::{self, APPROVALS, COUNT_WAITING, REVOKE};
+use crate::approvals::{self, APPROVALS, REVOKE};
 use crate::archive::is_hidden;
 use crate::engine::{Engine, Result, Row, statements, values};
 use crate::store::Store;
@@ -24,14 +24,6 @@ impl SessionCatalog for Store {
         self.engine.read(user.clone(), |tx, user| {
             Box::pin(async move { approvals::read(tx, APPROVALS, values![user]).await })
         })
-    }
-
-    fn count_waiting(&self, user: &UserId) -> Answer<'_, usize> {
-        let values = values![user];
-        let count = self
-            .engine
-            .query_opt(COUNT_WAITING, values, |row| row.get(0));
-        Box::pin(async move { Ok(count.await?.unwrap_or(0)) })
     }
 
     fn unfinished(

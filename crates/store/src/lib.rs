@@ -58,6 +58,7 @@ pub use library::{
     VectorSearch,
 };
 pub use postgres::{PostgresOptions, without_password};
+pub use sqlite::lock::ServerLock;
 pub use store::Store;
 pub use vault::MOST_VAULT_EVENTS;
 pub use web_cache::USER_CACHE_BYTES;

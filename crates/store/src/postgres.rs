@@ -8,6 +8,7 @@ mod acquire;
 mod address;
 mod database;
 pub(crate) mod failure;
+mod identity;
 pub(crate) mod leases;
 mod migrations;
 mod password;
@@ -31,7 +32,8 @@ use futures_util::stream::{self, StreamExt as _};
 use lango_core::{BoxStream, Change, Changes, SessionId, StoreError};
 use leases::{Lease, LeaseTable};
 use renewer::LeaseRenewer;
-use statements::leases::SUCCEEDED;
+use statements::leases::{HAS_NO_SERVER, SUCCEEDED};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
@@ -91,6 +93,31 @@ impl PostgresEngine {
         &self.renewer.leases
     }
 
+    /// Makes this replica a server.
+    pub(crate) fn attach_server(&self, folder: &Path) -> Result<(), StoreError> {
+        self.table().attach_server(folder).map_err(|error| {
+            let folder = folder.display();
+            failed(format!(
+                "the name of this replica cannot be stored in `{folder}`: {error}"
+            ))
+        })?;
+        self.start()
+    }
+
+    /// Returns whether a server is connected.
+    pub(crate) async fn has_server(&self) -> Result<bool, StoreError> {
+        let is_free = self
+            .database
+            .query_opt(Mode::WriteOne, HAS_NO_SERVER, Vec::new(), |row| row.get(0));
+        Ok(is_free.await? != Some(true))
+    }
+
+    /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the schema since it was opened.
+    pub(crate) async fn check_schema(&self) -> Result<(), StoreError> {
+        self.database.open().await?;
+        self.database.check_schema().await
+    }
+
     /// Notifies other replicas. The notification may be lost.
     pub(crate) fn notify(&self, channel: &'static str, subject: &str) {
         if self.start().is_ok() {
@@ -99,7 +126,7 @@ impl PostgresEngine {
     }
 
     pub(crate) fn replica(&self) -> &str {
-        &self.table().replica
+        self.table().replica()
     }
 
     /// Returns the lease of a session, valid or not, that this replica has not released.

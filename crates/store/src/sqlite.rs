@@ -7,7 +7,7 @@
 mod connection;
 pub(crate) mod failure;
 mod in_memory;
-mod lock;
+pub(crate) mod lock;
 mod migrations;
 mod place;
 mod readers;

@@ -5,6 +5,7 @@ use crate::library::nearest::BitsCache;
 use crate::log::Ends;
 use crate::postgres::{PostgresEngine, PostgresOptions};
 use crate::sqlite::SqliteEngine;
+use crate::sqlite::lock::ServerLock;
 use crate::stored::failed;
 use crate::tables::OpenMode;
 use futures_util::stream::{self, StreamExt as _};
@@ -135,6 +136,32 @@ impl Store {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.back_up(to, seen).await,
             Engine::Postgres(_) => Err(failed("a database on a server is copied with pg_dump")),
+        }
+    }
+
+    /// Marks the database as used by a server, for as long as the result and the store live. In PostgreSQL the server also gets
+    /// the name of its folder, so that the next one there acquires the leases of one that crashed at once; call it before the
+    /// first lease.
+    pub fn attach_server(&self, folder: &Path) -> Result<Option<ServerLock>, StoreError> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.attach_server(),
+            Engine::Postgres(postgres) => postgres.attach_server(folder).map(|()| None),
+        }
+    }
+
+    /// Returns whether a server uses the database.
+    pub async fn has_server(&self) -> Result<bool, StoreError> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => Ok(sqlite.count_servers().await? > 0),
+            Engine::Postgres(postgres) => postgres.has_server().await,
+        }
+    }
+
+    /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the schema since the database was opened.
+    pub async fn check_schema(&self) -> Result<(), StoreError> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.check_schema().await,
+            Engine::Postgres(postgres) => postgres.check_schema().await,
         }
     }
 

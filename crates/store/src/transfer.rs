@@ -38,6 +38,8 @@ pub struct TransferProgress {
 pub enum TransferError {
     #[error("{place} is in use: {sessions} of its sessions are locked")]
     InUse { place: String, sessions: usize },
+    #[error("a server uses {place}")]
+    HasServer { place: String },
     #[error("{place} is not empty: there are rows in `{table}`")]
     NotEmpty { place: String, table: &'static str },
     #[error("{place} has part of another move in it, from {source_place}")]
@@ -59,6 +61,10 @@ pub async fn transfer_all(
     on_progress: OnProgress<'_>,
 ) -> Result<TransferReport, TransferError> {
     for store in [source, target] {
+        if store.has_server().await? {
+            let place = store.place();
+            return Err(TransferError::HasServer { place });
+        }
         let sessions = store.count_leases().await?;
         if sessions > 0 {
             let place = store.place();

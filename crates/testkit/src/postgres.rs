@@ -40,8 +40,8 @@ pub fn within(address: &str, schema: &str) -> String {
     format!("{address}{joint}options=-csearch_path%3D{schema}")
 }
 
-/// The server that all tests share.
-fn server() -> String {
+/// Returns the address of the server that all tests share.
+pub fn server() -> String {
     static OWN: OnceLock<Cluster> = OnceLock::new();
     match env::var(SERVER) {
         Ok(address) => address,

@@ -10,8 +10,9 @@ use super::request::{ListRequest, Operation, SendRequest, page_token};
 use super::shared::{Key, Shared};
 use super::stream::{Closing, Updates};
 use super::task::{Request, Task, TaskDocument, is_settled, length};
-use a2a::{Message, Role};
-use lango_core::{TaskRecord, UserId};
+use a2a::{Message, Role, TaskState};
+use futures_util::StreamExt as _;
+use lango_core::{TaskQuery, TaskRecord, UserId};
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
@@ -259,8 +260,46 @@ const PAGE_BYTES: usize = 4 << 20;
 /// Tasks that are read at a time.
 const BATCH: usize = 16;
 
-async fn list(shared: &Shared, user: &UserId, request: ListRequest) -> Result<String, Refusal> {
+/// Tasks that wait for approval and are brought up to date before a list, and how many at a time.
+const MAX_REFRESHED: usize = 100;
+const REFRESHED_AT_ONCE: usize = 8;
+
+/// Brings a task up to date with what the agent knows.
+pub(super) async fn refresh(shared: &Arc<Shared>, key: Key) {
+    // A task that cannot be read now stays as it is.
+    let _ = watch(shared, &key, View::default()).await;
+}
+
+/// Brings the latest tasks that wait for approval up to date: an approval is given in another process.
+async fn refresh_waiting(
+    shared: &Arc<Shared>,
+    user: &UserId,
+    query: &TaskQuery,
+) -> Result<(), Refusal> {
+    let waiting = TaskQuery {
+        context: query.context.clone(),
+        state: Some(render::state_name(&TaskState::AuthRequired).into()),
+        limit: MAX_REFRESHED,
+        ..TaskQuery::default()
+    };
+    let page = shared.tasks.list(user, waiting).await;
+    let page = page.map_err(|_| Refusal::store_failure())?;
+    let refreshed = page.tasks.into_iter().map(|task| {
+        let key = (user.clone(), task.id.to_string());
+        refresh(shared, key)
+    });
+    let refreshed = futures_util::stream::iter(refreshed).buffer_unordered(REFRESHED_AT_ONCE);
+    refreshed.collect::<()>().await;
+    Ok(())
+}
+
+async fn list(
+    shared: &Arc<Shared>,
+    user: &UserId,
+    request: ListRequest,
+) -> Result<String, Refusal> {
     let ListRequest { mut query, view } = request;
+    refresh_waiting(shared, user, &query).await?;
     let size = query.limit;
     let mut listed: Vec<String> = Vec::new();
     let mut bytes = 0;

@@ -177,8 +177,8 @@ pub async fn answer_all(
         let answer = match asked.asks {
             Asks::Permission if random.chance(50) => Answer::Once,
             Asks::Permission => Answer::No { reason: None },
-            Asks::Fate if random.chance(50) => Answer::Retry,
-            Asks::Fate => Answer::Happened { text },
+            Asks::Fate | Asks::Turn if random.chance(50) => Answer::Retry,
+            Asks::Fate | Asks::Turn => Answer::Happened { text },
         };
         let (stop, by) = (Stop::new(), AnsweredBy::Person);
         let answered = talk.answer(&asked.id, answer, by, &stop, shown);

@@ -88,7 +88,7 @@ pub struct DeleteArguments {
 /// What can be done with the database as a whole.
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  lango store backup lango-backup.db\n  lango store compact\n  \
+    after_help = "Examples:\n  lango store backup lango-backup.db\n  lango store restore lango-backup.db\n  lango store compact\n  \
                         lango store move sqlite:lango.db postgres://lango@db.example/lango"
 )]
 pub enum StoreCommand {
@@ -96,6 +96,12 @@ pub enum StoreCommand {
     Backup {
         /// The file, which must not be there yet.
         to: PathBuf,
+    },
+    /// Put a backup in the place of session.store, and ask about what was in flight instead of doing it again
+    Restore {
+        /// The file of `lango store backup`. Without it, what is in flight is marked in a database that was restored by other
+        /// means, such as pg_restore.
+        from: Option<PathBuf>,
     },
     /// Write the database anew, so that nothing of what was deleted is left in its file
     Compact,

@@ -21,6 +21,10 @@ const EXAMPLES: &[(&[&str], &[&str])] = &[
         &["store", "backup"],
         &["lango store backup lango-backup.db"],
     ),
+    (
+        &["store", "restore"],
+        &["lango store restore lango-backup.db", "lango store restore"],
+    ),
     (&["store", "compact"], &["lango store compact"]),
     (
         &["store", "move"],

@@ -17,6 +17,10 @@ pub struct ServeArguments {
     /// How long what runs may go on when the server is stopped, such as 30s.
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub grace: Grace,
+    /// Ask about interrupted turns instead of resuming them: for a database that was copied or restored by other means than
+    /// `lango store restore`.
+    #[arg(long)]
+    pub no_recovery: bool,
 }
 
 /// A length of time on the command line.

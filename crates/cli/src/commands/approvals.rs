@@ -116,7 +116,7 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
             "{}  {}  {}  ({}, in {}, session {}{whose})",
             match waiting.request.asks {
                 Asks::Permission => "waits  ",
-                Asks::Fate => "unknown",
+                Asks::Fate | Asks::Turn => "unknown",
             },
             waiting.request.id,
             subject_line(&waiting.request),
@@ -155,6 +155,11 @@ async fn list(app: &App, sessions: &Sessions, as_json: bool) -> Result<Exit, Fai
         if is_asked(Asks::Fate) {
             screen::say(
                 "may have run: lango approvals answer ID retry|skip, or happened --because \"…\"",
+            );
+        }
+        if is_asked(Asks::Turn) {
+            screen::say(
+                "in flight when the database was copied: lango approvals answer ID retry (go on) or skip (end it)",
             );
         }
     }
@@ -212,7 +217,7 @@ fn read_answer(
             word,
             AnswerWord::Retry | AnswerWord::Skip | AnswerWord::Happened
         ),
-        Asks::Fate => matches!(
+        Asks::Fate | Asks::Turn => matches!(
             word,
             AnswerWord::Retry | AnswerWord::Skip | AnswerWord::Happened
         ),
@@ -221,6 +226,7 @@ fn read_answer(
         let message = match waiting.request.asks {
             Asks::Permission => "what is asked is whether it may run: yes, session, always or no",
             Asks::Fate => "what is asked is what became of it: retry, skip or happened",
+            Asks::Turn => "what is asked is whether the turn goes on: retry, skip or happened",
         };
         let next = how_to_answer(std::slice::from_ref(waiting));
         return Err(Failure::new(Exit::Usage, message).next(next));
@@ -234,7 +240,7 @@ fn read_answer(
             Asks::Permission => {
                 format!("leave out --because, or: lango approvals answer {id} no --because \"…\"")
             }
-            Asks::Fate => format!(
+            Asks::Fate | Asks::Turn => format!(
                 "leave out --because, or tell what became of it: lango approvals answer {id} happened --because \"…\""
             ),
         };

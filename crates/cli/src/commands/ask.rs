@@ -4,7 +4,7 @@
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Shown, allowing_rule, request};
 use crate::terminal_state::TerminalState;
-use lango_core::{Answer, AnsweredBy, Asks, Extent, Subject, Text, Waiting};
+use lango_core::{Answer, AnsweredBy, Extent, Subject, Text, Waiting};
 use lango_engine::{Conversation, edited_grant_problem};
 use rustix::termios::QueueSelector;
 use rustyline::error::ReadlineError;
@@ -59,7 +59,7 @@ impl Asker {
         match self {
             Self::Later => Ok(Reply::Wait),
             // What may have happened cannot be denied any more; somebody has to say what became of it.
-            Self::Nobody if first.request.asks == Asks::Fate => Ok(Reply::Wait),
+            Self::Nobody if !first.request.asks.is_permission() => Ok(Reply::Wait),
             Self::Nobody => {
                 let reason = Some(tell_nobody(first));
                 Ok(Reply::Answered(Answer::No { reason }, AnsweredBy::Nobody))
@@ -79,7 +79,7 @@ impl Asker {
                 };
                 let reply = ask_person(question).await?;
                 // Leaving says nothing of what became of a call.
-                let is_left = matches!(reply, Reply::Stop) && first.request.asks == Asks::Fate;
+                let is_left = matches!(reply, Reply::Stop) && !first.request.asks.is_permission();
                 Ok(if is_left && can_wait {
                     Reply::Wait
                 } else {
@@ -152,7 +152,7 @@ impl Question {
     }
 
     fn keys(&self) -> String {
-        if self.waiting.request.asks == Asks::Fate {
+        if !self.waiting.request.asks.is_permission() {
             let later = if self.can_wait {
                 " · ctrl-d later"
             } else {
@@ -189,7 +189,7 @@ impl Question {
                 Err(error) => return leaving(error),
             };
             let typed = typed.trim().to_lowercase();
-            if self.waiting.request.asks == Asks::Fate && typed != "v" {
+            if !self.waiting.request.asks.is_permission() && typed != "v" {
                 match self.read_fate(&mut editor, &typed)? {
                     Some(reply) => return Ok(reply),
                     None => continue,

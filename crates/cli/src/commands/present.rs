@@ -130,7 +130,7 @@ pub fn waits(waiting: &[Waiting]) -> String {
                 "{}: {}  {}",
                 match waiting.request.asks {
                     Asks::Permission => "waiting",
-                    Asks::Fate => "may have run, nobody knows",
+                    Asks::Fate | Asks::Turn => "may have run, nobody knows",
                 },
                 waiting.request.id,
                 subject_line(&waiting.request)
@@ -144,7 +144,7 @@ pub fn waits(waiting: &[Waiting]) -> String {
 /// The command that answers the first of these.
 pub fn how_to_answer(waiting: &[Waiting]) -> String {
     match waiting.first().map(|first| &first.request) {
-        Some(request) if request.asks == Asks::Fate => format!(
+        Some(request) if !request.asks.is_permission() => format!(
             "lango approvals answer {} retry (or skip, or happened --because \"…\")",
             request.id
         ),

@@ -6,7 +6,7 @@
 
 use crate::app::App;
 use crate::screen::{self, count};
-use lango_core::{BusyPolicy, Clock, SessionStore, StoreError, Timestamp, UserId};
+use lango_core::{BusyPolicy, Clock, SessionCatalog, SessionStore, StoreError, Timestamp, UserId};
 use lango_engine::SystemClock;
 use lango_store::Store;
 use lango_store::archive::{ExpiredPage, remove_hidden};
@@ -59,12 +59,27 @@ pub fn retain(app: &App) -> Retaining {
         return Retaining(None);
     };
     let (store, users) = (Arc::clone(&app.kept.database), app.users());
+    let started = ClockReading::now();
     let task = tokio::spawn(async move {
         let mut every = tokio::time::interval(LOOK_EVERY);
         loop {
             every.tick().await;
-            let age = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
-            let before = Timestamp(SystemClock.now().0.saturating_sub(age));
+            let before = match newest_use(&store, &users).await {
+                Ok(newest) => expiry_limit(ttl, newest, started, ClockReading::now()),
+                Err(error) => {
+                    screen::say(&format!("what is too old could not be deleted: {error}"));
+                    continue;
+                }
+            };
+            let before = match before {
+                Ok(before) => before,
+                Err(doubt) => {
+                    screen::say(&format!(
+                        "session.ttl deletes nothing, because {doubt}; if the clock is right: lango sessions delete --expired"
+                    ));
+                    continue;
+                }
+            };
             match expire(&store, &users, before).await {
                 Ok(gone) if gone.sessions + gone.tasks == 0 => {}
                 Ok(gone) => screen::say(&format!("older than session.ttl, deleted: {gone}")),
@@ -75,6 +90,64 @@ pub fn retain(app: &App) -> Retaining {
         }
     });
     Retaining(Some(task))
+}
+
+/// The system's clock and the time since the machine was started, read at one moment.
+#[derive(Debug, Clone, Copy)]
+struct ClockReading {
+    clock: Timestamp,
+    uptime: Duration,
+}
+
+impl ClockReading {
+    fn now() -> Self {
+        // Unlike `Instant`, it counts while the machine is suspended.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        #[cfg(not(any(target_os = "linux", target_os = "android")))]
+        let uptime = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        Self {
+            clock: SystemClock.now(),
+            uptime: Duration::from_secs(u64::try_from(uptime.tv_sec).unwrap_or_default()),
+        }
+    }
+}
+
+/// How far the clock may be ahead of the time that has passed.
+const MAX_CLOCK_STEP: Duration = Duration::from_secs(60 * 60);
+
+/// Returns the time before which sessions are too old, or why the clock is not to be trusted with deleting: it was set forward
+/// while this process ran, or by the clock even the session that was used last is too old, not counting the time that this
+/// process has run.
+fn expiry_limit(
+    ttl: Duration,
+    newest: Option<Timestamp>,
+    started: ClockReading,
+    now: ClockReading,
+) -> Result<Timestamp, &'static str> {
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    let passed = ms(now.uptime.saturating_sub(started.uptime));
+    let shown = now.clock.0.saturating_sub(started.clock.0);
+    if shown > passed.saturating_add(ms(MAX_CLOCK_STEP)) {
+        return Err("the system's clock was set forward by more than an hour");
+    }
+    let before = now.clock.0.saturating_sub(ms(ttl));
+    match newest {
+        Some(newest) if newest.0.saturating_add(passed) < before => {
+            Err("by the system's clock everything that is stored is too old")
+        }
+        _ => Ok(Timestamp(before)),
+    }
+}
+
+/// Returns when one of these users last used a session.
+async fn newest_use(store: &Store, users: &[UserId]) -> Result<Option<Timestamp>, StoreError> {
+    let mut newest = None;
+    for user in users {
+        let sessions = SessionCatalog::list(store, user, 1).await?;
+        newest = newest.max(sessions.first().map(|session| session.updated));
+    }
+    Ok(newest)
 }
 
 /// Removes what these users have not used since, in steps so small that turns do not wait; and what was left half removed or
@@ -143,5 +216,48 @@ async fn remove_remains(store: &Store, user: &UserId) -> Result<(), StoreError> 
             Some(last) => after = Some(last.clone()),
             None => return Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+    /// A reading this many days after the first one by the clock, and by the time that has passed.
+    fn reading(clock: u32, passed: u32) -> ClockReading {
+        let days = |days: u32| DAY * (1000 + days);
+        ClockReading {
+            clock: at(clock),
+            uptime: days(passed),
+        }
+    }
+
+    fn at(day: u32) -> Timestamp {
+        Timestamp(u64::try_from((DAY * (1000 + day)).as_millis()).unwrap())
+    }
+
+    #[test]
+    fn what_is_older_than_the_ttl_goes() {
+        let limit = expiry_limit(DAY * 30, Some(at(9)), reading(0, 0), reading(10, 10));
+        assert_eq!(limit, Ok(Timestamp(at(10).0 - 30 * 24 * 60 * 60 * 1000)));
+    }
+
+    #[test]
+    fn nothing_goes_after_the_clock_was_set_forward() {
+        let limit = expiry_limit(DAY * 30, Some(at(0)), reading(0, 0), reading(365, 0));
+        assert!(limit.unwrap_err().contains("set forward"));
+        // Also if a turn was stored since, by the wrong clock.
+        let limit = expiry_limit(DAY * 30, Some(at(365)), reading(0, 0), reading(365, 0));
+        assert!(limit.is_err());
+    }
+
+    #[test]
+    fn nothing_goes_if_everything_would_unless_this_process_has_seen_the_time_pass() {
+        let limit = expiry_limit(DAY * 30, Some(at(0)), reading(365, 0), reading(365, 0));
+        assert!(limit.unwrap_err().contains("everything"));
+        assert!(expiry_limit(DAY * 30, Some(at(0)), reading(0, 0), reading(31, 31)).is_ok());
+        assert!(expiry_limit(DAY * 30, None, reading(365, 0), reading(365, 0)).is_ok());
     }
 }

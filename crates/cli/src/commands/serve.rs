@@ -12,11 +12,12 @@ use crate::token::server_token;
 use crate::vault::{SERVER_TOKEN, key_settings, secret_of};
 use a2a::AgentSkill;
 use lango_a2a::server::{Access, AgentServer, Recovered, ServerLimits, ServerSettings};
-use lango_core::UserId;
-use lango_engine::{SystemClock, Tree};
+use lango_core::{StoreError, UserId};
+use lango_engine::{InterruptedTurns, SystemClock, Tree};
 use lango_models::Offline;
 use lango_server::auth::Auth;
 use lango_server::{Bounds, INPUT_MODES, Recovery, ServerContext, TaskRunner, readiness, serve};
+use lango_store::Store;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -38,6 +39,8 @@ pub async fn serve_command(
         .await?;
     start.guard(app.connect()).await?;
     let place = start.guard(Place::of(&app, &arguments)).await?;
+    let database = Arc::clone(&app.kept.database);
+    let _attached = database.attach_server(&app.loaded.paths.state)?;
     let sessions = app.sessions().await?;
     app.held.remember();
     let choice = start.guard(app.choose_model()).await?;
@@ -71,6 +74,7 @@ pub async fn serve_command(
         connections: config.max_connections as usize,
         ..Bounds::default()
     };
+    let (callers, expiry) = (config.user.clone(), app.loaded.settings.approval.expiry);
     let vaults = locked_vaults(&app).await;
     let banner = banner(&app, &place, address, model.name(), vaults);
     app.elsewhere.keep_trying();
@@ -78,7 +82,11 @@ pub async fn serve_command(
     let _retaining = retain(&app);
     let _reconciling = app.payments.keep_reconciled();
     let changes = app.kept.changes.clone();
-    let app = Arc::new(ServedApp::new(app, sessions, model)?);
+    let interrupted = match arguments.no_recovery {
+        true => InterruptedTurns::Ask,
+        false => InterruptedTurns::Resume,
+    };
+    let app = Arc::new(ServedApp::new(app, sessions, model, interrupted)?);
     let context = Arc::clone(&app) as Arc<dyn ServerContext>;
     let task_runner = Arc::new(TaskRunner::new(Arc::clone(&context)));
     let clock = Arc::new(SystemClock);
@@ -101,14 +109,38 @@ pub async fn serve_command(
             _ = signals.next() => server.stop(Duration::ZERO).await,
         }
     };
-    let recovery = Recovery::new(server.clone(), context, tasks, app.users());
-    tokio::select! {
-        () = serve(listener, router, bounds, stop) => {}
-        () = recovery.run() => {}
+    let recovery = Recovery::new(server.clone(), context, tasks, app.users()).with_expiry(
+        callers,
+        expiry,
+        Arc::new(SystemClock),
+    );
+    let served = tokio::select! {
+        () = serve(listener, router, bounds, stop) => Ok(Exit::Ok),
+        () = recovery.run() => Ok(Exit::Ok),
+        error = schema_raised(&database) => Err(error),
+    };
+    if served.is_err() {
+        server.stop(Duration::ZERO).await;
     }
     app.close().await;
     screen::say("stopped");
-    Ok(Exit::Ok)
+    served
+}
+
+/// Interval between two checks of the schema.
+const CHECK_SCHEMA_EVERY: Duration = Duration::from_secs(2);
+
+/// Waits until a newer lango has migrated the database, which this one must not write to any more.
+async fn schema_raised(database: &Store) -> Failure {
+    loop {
+        tokio::time::sleep(CHECK_SCHEMA_EVERY).await;
+        // Other failures are reported by those who need the database.
+        if let Err(error @ StoreError::TooNew { .. }) = database.check_schema().await {
+            let message =
+                format!("a newer lango has upgraded the database, so this server stops: {error}");
+            return Failure::new(Exit::Config, message).next("start the newer lango");
+        }
+    }
 }
 
 /// Describes the vaults that are needed and locked: what does not work, and how to unlock them. Nothing asks for a passphrase

@@ -1,5 +1,6 @@
 //! `lango store`: the database that everything is in, as a whole.
 
+mod restore;
 mod transfer;
 
 use crate::app::App;
@@ -16,6 +17,9 @@ use std::sync::{Mutex, PoisonError};
 pub async fn store(config: Vec<String>, command: StoreCommand) -> Result<Exit, Failure> {
     match command {
         StoreCommand::Backup { to } => back_up(&App::load(config).await?, to).await?,
+        StoreCommand::Restore { from } => {
+            restore::restore(&App::load(config).await?, from).await?;
+        }
         StoreCommand::Compact => compact(&App::load(config).await?).await?,
         StoreCommand::Move { from, to } => return transfer::transfer(config, &from, &to).await,
     }

@@ -142,10 +142,12 @@ pub struct MemoryConfig {
 }
 
 /// The keys under `approval`.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalSettings {
     /// Which calls run, which are asked for, which never run.
     pub rules: ApprovalRules,
+    /// How long calls of the server's callers wait for an answer.
+    pub expiry: Duration,
 }
 
 /// The keys under `tools`.
@@ -305,7 +307,10 @@ impl Settings {
                 agents_dir: None,
             },
             providers: BTreeMap::new(),
-            approval: ApprovalSettings::default(),
+            approval: ApprovalSettings {
+                rules: ApprovalRules::default(),
+                expiry: Duration::from_secs(7 * 24 * 60 * 60),
+            },
             tools: ToolSettings {
                 exec: ExecSettings {
                     read: Vec::new(),

@@ -203,7 +203,7 @@ impl Paths {
         if !self.has_one_folder() {
             return vec![self.data.clone(), self.state.clone(), self.mcp_servers()];
         }
-        const OURS: [&str; 17] = [
+        const OURS: [&str; 18] = [
             "lango.db",
             "lango.db-wal",
             "lango.db-shm",
@@ -213,6 +213,7 @@ impl Paths {
             CLEAN_UP_FOLDER,
             "chat-history",
             "sandbox.json",
+            "replica-id",
             "server-token",
             "attachments",
             "mcp",

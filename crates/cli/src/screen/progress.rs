@@ -78,7 +78,7 @@ pub(super) fn answered(answer: &Answer, by: &AnsweredBy) -> Option<String> {
     match by {
         AnsweredBy::Grant { grant } => Some(format!("  allowed before ({grant})")),
         AnsweredBy::Person => Some(format!("  answered: {}", answer.word())),
-        AnsweredBy::Nobody | AnsweredBy::TurnEnded => None,
+        AnsweredBy::Nobody | AnsweredBy::TurnEnded | AnsweredBy::Expired => None,
     }
 }
 

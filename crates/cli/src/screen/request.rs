@@ -33,6 +33,7 @@ pub fn request(waiting: &Waiting, shown: Shown<'_>, more: usize, width: usize) -
     let mut text = match request.asks {
         Asks::Permission => format!("┌ {agent} wants to use {tool} · {risk}\n"),
         Asks::Fate => format!("┌ {agent} used {tool}, and nobody knows whether it happened\n"),
+        Asks::Turn => "┌ a turn may have gone on in another copy of the database\n".to_owned(),
     };
     let content = match shown {
         Shown::Preview(Some(preview)) => preview.to_owned(),

@@ -74,6 +74,7 @@ impl Transcript {
                     AnsweredBy::Grant { .. } => " (granted before)",
                     AnsweredBy::Nobody => " (nobody could be asked)",
                     AnsweredBy::TurnEnded => " (the turn ended)",
+                    AnsweredBy::Expired => " (nobody answered in time)",
                 };
                 vec![format!("{who} answers {request}: {}{by}", answer.word())]
             }

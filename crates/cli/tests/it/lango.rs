@@ -42,6 +42,12 @@ impl Lango {
         lango
     }
 
+    /// The same workspace with its home elsewhere.
+    pub fn at_home(mut self, home: &Path) -> Self {
+        home.clone_into(&mut self.home);
+        self
+    }
+
     /// Another in the same home and workspace.
     pub fn beside(&self) -> Self {
         Self {

@@ -10,6 +10,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, ChildStderr, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -127,10 +128,27 @@ impl Serving {
         (head.to_owned(), body.to_owned())
     }
 
+    /// Waits until it says this, and gives what it said since it started.
+    pub fn until_said(&mut self, words: &str) -> String {
+        let _watchdog = Watchdog::of(&self.child);
+        let mut said = self.banner.clone();
+        while !said.contains(words) {
+            let read = self.stderr.read_line(&mut said).unwrap();
+            assert_ne!(read, 0, "it ended: {said}");
+        }
+        said
+    }
+
     /// Sends the signal of a service manager; gives what is said until the end, and the exit code.
     pub fn end(&mut self) -> (String, Option<i32>) {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::TERM).unwrap();
+        self.wait()
+    }
+
+    /// Waits until it has ended by itself; gives what is said until then, and the exit code.
+    pub fn wait(&mut self) -> (String, Option<i32>) {
+        let _watchdog = Watchdog::of(&self.child);
         let mut rest = String::new();
         self.stderr.read_to_string(&mut rest).unwrap();
         (rest, self.child.wait().unwrap().code())
@@ -141,6 +159,28 @@ impl Drop for Serving {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Kills a process that a test waits for in vain. It is called off when it is dropped.
+struct Watchdog(Option<mpsc::Sender<()>>);
+
+impl Watchdog {
+    fn of(child: &Child) -> Self {
+        let pid = Pid::from_child(child);
+        let (sender, called_off) = mpsc::channel();
+        thread::spawn(move || {
+            if called_off.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+        });
+        Self(Some(sender))
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.0.take();
     }
 }
 

@@ -2,11 +2,12 @@
 //! to turn, so that a turn costs the same however long the session is.
 
 use super::{
-    RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, attachments, drive,
+    InterruptedTurns, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append,
+    attachments, drive,
 };
 use crate::history::LookBack;
 use crate::runner::Runner;
-use crate::turn::{Turn, TurnStart};
+use crate::turn::{Input, Turn, TurnStart};
 use lango_core::{
     AgentModel, AgentName, Batch, BoxLease, BusyPolicy, Event, EventBody, Exchange, ExchangeAnswer,
     Extent, MemoryContext, Model, NewSession, Page, SessionHead, SessionId, StoreError, Subject,
@@ -24,6 +25,9 @@ pub struct Conversation {
     turns: u64,
     history: Arc<LookBack>,
     pub(super) busy_policy: BusyPolicy,
+    pub(super) interrupted: InterruptedTurns,
+    /// What happens to a turn that is started here, which an earlier process may have started too.
+    new_turns: InterruptedTurns,
     pub(super) place: Place,
     pub(super) left: Option<LeftOver>,
 }
@@ -67,7 +71,8 @@ pub(super) enum TurnIdSource {
 }
 
 impl Conversation {
-    pub(super) fn unsaved(parts: Arc<RunnerParts>, user: UserId) -> Self {
+    pub(super) fn unsaved(runner: &Runner, user: UserId) -> Self {
+        let parts = Arc::clone(&runner.parts);
         let session = SessionId::new(parts.ids.fresh("s_"));
         Self {
             busy_policy: parts.busy_policy,
@@ -77,16 +82,15 @@ impl Conversation {
             next_seq: 1,
             turns: 0,
             history: Arc::default(),
+            interrupted: runner.interrupted,
+            new_turns: InterruptedTurns::Resume,
             place: Place::Unsaved,
             left: None,
         }
     }
 
-    pub(super) async fn open(
-        parts: Arc<RunnerParts>,
-        session: SessionId,
-    ) -> Result<Self, RunnerError> {
-        let mut conversation = Self::unsaved(parts, UserId::from("")).named(session);
+    pub(super) async fn open(runner: &Runner, session: SessionId) -> Result<Self, RunnerError> {
+        let mut conversation = Self::unsaved(runner, UserId::from("")).named(session);
         conversation.read().await?;
         Ok(conversation)
     }
@@ -99,6 +103,15 @@ impl Conversation {
     pub fn impatient(self) -> Self {
         Self {
             busy_policy: BusyPolicy::Refuse,
+            ..self
+        }
+    }
+
+    /// Asks the user before a turn starts or is resumed: in another copy of the database it may have gone on.
+    pub fn asking_first(self) -> Self {
+        Self {
+            interrupted: InterruptedTurns::Ask,
+            new_turns: InterruptedTurns::Ask,
             ..self
         }
     }
@@ -310,7 +323,11 @@ impl Conversation {
         };
         let tree = Arc::clone(&self.parts.tree);
         let start = self.start_of(id.clone());
-        Turn::begin(tree, start, question.clone(), settings, now)
+        let (mut turn, mut events) = Turn::begin(tree, start, question.clone(), settings, now);
+        if self.new_turns == InterruptedTurns::Ask {
+            events.extend(turn.accept(Input::Restored, now));
+        }
+        (turn, events)
     }
 
     /// Returns to the state before the first turn.

@@ -2,11 +2,13 @@
 //! holds the session, reads how it stands, and replays the turn from its events.
 
 use super::conversation::{Conversation, LeftOver, Origin, Place, TurnIdSource, check_input};
-use super::{Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote};
+use super::{
+    InterruptedTurns, Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote,
+};
 use crate::turn::{Input, Turn};
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, BoxLease, BusyPolicy, Event, Page, StoreError, Text, TurnId,
-    UserInput,
+    Answer, AnsweredBy, ApprovalId, BoxLease, BusyPolicy, Event, Page, StoreError, Text, Timestamp,
+    TurnId, UserInput, Waiting,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,6 +87,7 @@ impl Conversation {
     async fn standing(&self, turn: &TurnId) -> Result<Standing, RunnerError> {
         let runner = Runner {
             parts: Arc::clone(&self.parts),
+            interrupted: self.interrupted,
         };
         runner.standing(&self.session, turn).await
     }
@@ -165,6 +168,21 @@ impl Conversation {
             by,
         };
         self.go_on(Some(input), &lease, stop, shown).await
+    }
+
+    /// Ends the turn that waits, if something that it asks for was asked before this time and not answered since. Returns whether
+    /// it did.
+    pub async fn expire(&mut self, asked_before: Timestamp) -> Result<bool, RunnerError> {
+        let (stop, (shown, _)) = (Stop::new(), mpsc::channel(1));
+        let lease = self.take_hold(&stop, &shown).await?;
+        self.read().await?;
+        let is_late = |waiting: &Waiting| waiting.asked < asked_before;
+        if !self.waiting().iter().any(is_late) {
+            return Ok(false);
+        }
+        self.go_on(Some(Input::Expired), &lease, &stop, &shown)
+            .await?;
+        Ok(true)
     }
 
     /// Stops the turn that waits: what it asks for is denied.
@@ -279,14 +297,17 @@ impl Conversation {
         let (mut turn, folder) = self.replay(first_seq).await?;
         let mut to_stop = None;
         let before = match &input {
-            Some(Input::Cancelled) => {
+            Some(Input::Cancelled | Input::Expired) => {
                 to_stop = Some(remote::AtWork::of(&turn));
                 Vec::new()
             }
             Some(Input::Interrupted) => remote::hear(&self.parts, &self.user, &turn).await?,
             _ => {
                 self.check_that_it_can_go_on(&turn, folder)?;
-                vec![Input::Resumed]
+                match self.interrupted {
+                    InterruptedTurns::Ask if !turn.is_parked() => vec![Input::Restored],
+                    InterruptedTurns::Resume | InterruptedTurns::Ask => vec![Input::Resumed],
+                }
             }
         };
         let now = self.parts.clock.now();

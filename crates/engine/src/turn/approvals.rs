@@ -14,6 +14,9 @@ use serde_json::Value;
 use std::sync::Arc;
 
 impl Turn {
+    /// Calls of a conversation that may wait for approval at a time; further ones are denied.
+    const MAX_PENDING: u32 = 100;
+
     /// The calls that wait for a person, in the order in which they were asked for.
     pub fn waiting(&self) -> Vec<Waiting> {
         let of_frame = |frame: &Frame| -> Vec<Waiting> {
@@ -26,6 +29,7 @@ impl Turn {
             waiting.collect()
         };
         let mut waiting: Vec<Waiting> = self.state.frames.iter().flat_map(of_frame).collect();
+        waiting.extend(self.waiting_turn());
         waiting.sort_by_key(|waiting| waiting.asked);
         waiting
     }
@@ -66,6 +70,13 @@ impl Turn {
                         let detail = refusal(reason.as_ref());
                         self.refuse(&step.frame, &step.agent, call, detail);
                     }
+                    _ if self.state.asked >= Self::MAX_PENDING => {
+                        let detail = format!(
+                            "not run: {} calls of this conversation wait for approval already, which is the limit",
+                            Self::MAX_PENDING
+                        );
+                        self.refuse(frame, agent, call, detail);
+                    }
                     _ => {
                         let request = ApprovalRequest {
                             id: self.approval_id(call, Asks::Permission),
@@ -95,6 +106,13 @@ impl Turn {
 
     /// Takes an answer to what was asked; one that does not fit is none.
     pub(super) fn answered(&mut self, request: &ApprovalId, answer: &Answer, by: &AnsweredBy) {
+        let waiting_turn = self.waiting_turn();
+        if waiting_turn.is_some_and(|turn| turn.request.id == *request) {
+            if answer.fits(Asks::Turn) {
+                self.settle_turn(request, answer, by);
+            }
+            return;
+        }
         let found = self.asked().find(|(_, _, asked)| asked.id == *request);
         let Some((frame, agent, asked)) = found.filter(|(.., asked)| answer.fits(asked.asks))
         else {
@@ -105,7 +123,7 @@ impl Turn {
                 let digest = Text::clone(&asked.digest);
                 self.permit(request, &digest, answer, by);
             }
-            Asks::Fate => {
+            Asks::Fate | Asks::Turn => {
                 let (frame, agent, asked) = (frame.clone(), agent.clone(), asked.clone());
                 self.settle_fate(&frame, &agent, &asked, answer, by);
             }
@@ -163,7 +181,13 @@ impl Turn {
     }
 
     /// Closes what waits for a person because the turn ends: nobody can allow it any more.
-    pub(super) fn close_requests(&mut self, detail: &str) {
+    pub(super) fn close_requests(&mut self, detail: &str, by: &AnsweredBy) {
+        if let Some(turn) = self.waiting_turn() {
+            let no = Answer::No {
+                reason: Some(detail.into()),
+            };
+            self.note_answer(&FrameId::root(), &turn.request.id, &no, by);
+        }
         let asked: Vec<_> = self
             .asked()
             .map(|(frame, agent, asked)| (frame.clone(), agent.clone(), asked.clone()))
@@ -172,7 +196,6 @@ impl Turn {
             let no = Answer::No {
                 reason: Some(detail.into()),
             };
-            let by = &AnsweredBy::TurnEnded;
             if asked.asks == Asks::Fate {
                 self.settle_fate(&frame, &agent, &asked, &no, by);
                 continue;
@@ -200,7 +223,9 @@ impl Turn {
     ) {
         let author = match by {
             AnsweredBy::Person | AnsweredBy::Grant { .. } => AgentName::user(),
-            AnsweredBy::Nobody | AnsweredBy::TurnEnded => self.tree.root.name.clone(),
+            AnsweredBy::Nobody | AnsweredBy::TurnEnded | AnsweredBy::Expired => {
+                self.tree.root.name.clone()
+            }
         };
         let body = EventBody::ApprovalAnswered {
             request: request.clone(),
@@ -262,7 +287,9 @@ impl Turn {
         let digest = match asks {
             Asks::Permission => digest([session, turn, call.as_str()]),
             // It can be asked again after it was run again.
-            Asks::Fate => digest([session, turn, &format!("fate {call} {}", self.next_seq)]),
+            Asks::Fate | Asks::Turn => {
+                digest([session, turn, &format!("fate {call} {}", self.next_seq)])
+            }
         };
         ApprovalId::new(format!("p_{}", &digest[..8]))
     }

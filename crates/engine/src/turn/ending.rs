@@ -3,7 +3,9 @@
 
 use super::Turn;
 use super::frame::FrameEnd;
-use lango_core::{CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Trust, Usage};
+use lango_core::{
+    AnsweredBy, CallStatus, EventBody, Fault, FrameId, Limit, Outcome, Text, Trust, Usage,
+};
 use std::fmt::Write;
 
 impl Turn {
@@ -102,9 +104,17 @@ impl Turn {
         self.finish(Outcome::Interrupted, answer);
     }
 
+    /// Ends a turn whose approvals were not answered in time: they are denied, and no model is asked again.
+    pub(super) fn expire(&mut self) {
+        let cause = "an approval was not answered in time (approval.expiry)";
+        self.close_requests(cause, &AnsweredBy::Expired);
+        self.stop_calls(cause);
+        self.fail(cause.to_owned(), false);
+    }
+
     /// Closes every call that was started or asked for. Of a started one with effect nobody can know whether it happened.
     fn stop_calls(&mut self, detail: &str) {
-        self.close_requests(detail);
+        self.close_requests(detail, &AnsweredBy::TurnEnded);
         let mut stopped = Vec::new();
         for frame in self.state.frames.iter().filter(|frame| frame.is_open()) {
             let detail = || Text::from(detail);

@@ -39,6 +39,9 @@ impl Turn {
     pub(super) fn resume(&mut self) {
         let is_at_work =
             |frame: &&Frame| frame.remote || frame.awaits_model() || !frame.startable().is_empty();
+        if self.ask_if_restored() {
+            return;
+        }
         self.judge_again();
         if self.is_parked() {
             return;

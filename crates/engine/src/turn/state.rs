@@ -2,6 +2,7 @@
 
 use super::deeds::Deeds;
 use super::frame::{Entry, Frame, FrameEnd, Slot, SlotState};
+use super::restored::Restored;
 use super::setup::Setup;
 use crate::gate::call_digest;
 use crate::instruction::Notice;
@@ -47,6 +48,8 @@ pub(super) struct State {
     pub active_ms: u64,
     /// How often it was taken up again since it last got any further.
     pub resumes_in_a_row: u32,
+    /// Set if its database was restored in the middle of the turn, until the user has decided.
+    pub restored: Option<Restored>,
     last_event: Option<Timestamp>,
     pub events: u32,
     /// The frame that has waited longest for its model, and since when it waits.
@@ -80,6 +83,7 @@ impl State {
             outcome: None,
             active_ms: 0,
             resumes_in_a_row: 0,
+            restored: None,
             last_event: None,
             events: 0,
             first: None,
@@ -191,11 +195,15 @@ impl State {
             }
             EventBody::ApprovalRequested(request) => {
                 self.asked += 1;
-                let asked = SlotState::Asked {
-                    request: request.clone(),
-                    since: event.time,
-                };
-                self.set_slot(&event.frame, &request.call, asked);
+                if request.asks == Asks::Turn {
+                    self.restored = Some(Restored::asked(request, event.time));
+                } else {
+                    let asked = SlotState::Asked {
+                        request: request.clone(),
+                        since: event.time,
+                    };
+                    self.set_slot(&event.frame, &request.call, asked);
+                }
             }
             // What follows from it is the event after it.
             EventBody::ApprovalAnswered {
@@ -204,6 +212,7 @@ impl State {
                 by,
             } => {
                 self.asked = self.asked.saturating_sub(1);
+                self.restored = self.restored.take().filter(|asked| !asked.is_over(request));
                 let asked = self.frames.iter().flat_map(Frame::asked);
                 // A grant can be taken back; it is looked up for every call.
                 let is_given = !matches!(by, AnsweredBy::Grant { .. });
@@ -319,6 +328,7 @@ impl State {
             Fault::TokenLimit => self.end_at(frame, Limit::Tokens),
             Fault::CostLimit => self.end_at(frame, Limit::Cost),
             Fault::Interrupted => self.charge_what_was_under_way(),
+            Fault::Restored => self.restored = Some(Restored::Marked),
             _ => {}
         }
     }
@@ -368,7 +378,7 @@ impl State {
         let was_gone = matches!(
             &event.body,
             EventBody::TurnCorrected {
-                fault: Fault::Interrupted,
+                fault: Fault::Interrupted | Fault::Restored,
                 ..
             }
         );
@@ -380,13 +390,12 @@ impl State {
 
     /// Whether nothing can go on before a person answers.
     pub fn is_parked(&self) -> bool {
+        let is_idle =
+            |frame: &Frame| !frame.remote && !frame.awaits_model() && frame.startable().is_empty();
+        let mut open = self.frames.iter().filter(|frame| frame.is_open());
         self.asked > 0
             && self.outcome.is_none()
-            && self
-                .frames
-                .iter()
-                .filter(|frame| frame.is_open())
-                .all(|frame| !frame.remote && !frame.awaits_model() && frame.startable().is_empty())
+            && (self.restored.as_ref().is_some_and(Restored::is_asked) || open.all(is_idle))
     }
 
     fn ask_again(&mut self, frame: &FrameId, notice: Option<Notice>, detail: &Text) {

@@ -148,6 +148,10 @@ pub enum Input {
     Interrupted,
     /// A later start found the turn unfinished, and goes on with it.
     Resumed,
+    /// What it asks for was not answered in time.
+    Expired,
+    /// The turn may have gone on in another copy of the database: the user is asked about it.
+    Restored,
 }
 
 impl Step {
@@ -165,7 +169,7 @@ impl Turn {
     /// The steps that can be taken now, those under way included.
     pub fn ready(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        if self.outcome().is_some() {
+        if self.outcome().is_some() || self.waiting_turn().is_some() {
             return steps;
         }
         for frame in self.in_line() {

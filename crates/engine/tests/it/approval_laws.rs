@@ -30,8 +30,8 @@ pub fn answer(waiting: &Waiting, choices: &mut Choices<'_>) -> Input {
         (Asks::Permission, _) => Answer::Session {
             pattern: "*".into(),
         },
-        (Asks::Fate, 0) => Answer::Retry,
-        (Asks::Fate, _) => Answer::Happened {
+        (Asks::Fate | Asks::Turn, 0) => Answer::Retry,
+        (Asks::Fate | Asks::Turn, _) => Answer::Happened {
             text: "it did".into(),
         },
     };

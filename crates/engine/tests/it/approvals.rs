@@ -413,3 +413,30 @@ async fn calls_that_wait_count_against_the_tool_calls() {
     let report = finished(answer(&mut conversation, Answer::Once).await);
     assert_eq!((tool.runs(), report.tool_calls), (1, 1));
 }
+
+#[tokio::test]
+async fn more_than_a_hundred_calls_that_wait_are_denied() {
+    let (mut bench, tool) = writing_bench();
+    bench.limits.tool_calls = 1000;
+    let model = ScriptedModel::from_fn(|request| {
+        if request
+            .functions
+            .iter()
+            .any(|function| &*function.name == "delegate")
+        {
+            let task = |_| ("delegate", json!({ "agent": "operator", "task": "write" }));
+            return calls((0..4).map(task));
+        }
+        let path = |number: usize| ("fs_write", json!({ "path": format!("{number}.md") }));
+        calls((0..32).map(path))
+    });
+    let mut conversation = bench.runner(model).start(local());
+    let waiting = waiting(ask(&mut conversation, "write everything").await);
+    assert_eq!((waiting.len(), tool.runs()), (100, 0));
+    let events = log(&bench, conversation.session()).await;
+    let denied = events.iter().filter(|event| {
+        matches!(&event.body, EventBody::ToolReturned { status: CallStatus::Denied, output, .. }
+            if output.contains("which is the limit"))
+    });
+    assert_eq!(denied.count(), 28);
+}

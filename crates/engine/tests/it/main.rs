@@ -30,6 +30,7 @@ mod property;
 mod refusals;
 mod remotes;
 mod request_settings;
+mod restored;
 mod resume;
 mod runner;
 mod schema_laws;

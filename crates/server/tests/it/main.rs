@@ -7,5 +7,6 @@ mod files;
 mod listen;
 mod outages;
 mod recovery;
+mod restore;
 mod support;
 mod task_runner;

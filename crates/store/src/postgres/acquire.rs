@@ -63,7 +63,7 @@ impl PostgresEngine {
     fn values(&self, session: &SessionId, last: impl ToValue) -> Vec<Value<'static>> {
         let table = self.table();
         let (released, seconds) = (table.released_tickets(session), table.length.as_secs_f64());
-        owned(values![session, table.replica, seconds, released, last])
+        owned(values![session, table.replica(), seconds, released, last])
     }
 
     /// Claims a session for the waiter in this place, if it is free and no other waiter came before; otherwise returns the place.

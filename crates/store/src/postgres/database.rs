@@ -115,6 +115,16 @@ impl Database {
         }
     }
 
+    /// Fails if a newer version of lango has migrated the schema.
+    pub(super) async fn check_schema(&self) -> Result<(), StoreError> {
+        let check = async {
+            let client = self.connection().await?;
+            migrations::refuse_newer(&client, &self.address.place).await
+        };
+        let checked = in_time(self.options.lease, check).await;
+        checked.map_err(|failure| self.error(failure))
+    }
+
     /// Returns a connection for work that takes longer than an attempt may.
     pub(super) async fn connection(&self) -> Result<Object> {
         Ok(self.pool.get().await?)

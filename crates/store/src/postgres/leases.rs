@@ -3,11 +3,13 @@
 //! A lease expires here by a clock that also counts while the machine is suspended, starting before the request was sent to the
 //! database. So it expires here before it expires there, and no other replica can own the session while this one still does.
 
+use super::identity::Identity;
 use crate::queue::QueuePlace;
 use lango_core::{BoxFuture, Change, SessionId, SessionLease};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast, watch};
 
@@ -144,7 +146,10 @@ pub(super) struct Release {
 }
 
 pub(super) struct LeaseTable {
-    pub replica: String,
+    /// The name of a replica without an identity.
+    random_name: String,
+    /// Set if this replica is a server, which has its own name in `identity` if the folder gave one.
+    server: OnceLock<Option<Identity>>,
     pub length: Duration,
     state: Mutex<State>,
     pub wake: Notify,
@@ -171,13 +176,35 @@ pub(super) struct State {
 impl LeaseTable {
     pub(super) fn new(replica: String, length: Duration) -> Self {
         Self {
-            replica,
+            random_name: replica,
+            server: OnceLock::new(),
             length,
             state: Mutex::default(),
             wake: Notify::new(),
             closing: watch::Sender::new(false),
             released: broadcast::channel(NOTIFICATIONS).0,
             changed: broadcast::channel(NOTIFICATIONS).0,
+        }
+    }
+
+    /// Makes this replica a server, and gives it the name of the folder if no other process has that. Must be called before the
+    /// first lease.
+    pub(super) fn attach_server(&self, folder: &Path) -> std::io::Result<()> {
+        let identity = Identity::take(folder, &self.random_name)?;
+        // A second call changes nothing.
+        let _ = self.server.set(identity);
+        self.wake.notify_one();
+        Ok(())
+    }
+
+    pub(super) fn is_server(&self) -> bool {
+        self.server.get().is_some()
+    }
+
+    pub(super) fn replica(&self) -> &str {
+        match self.server.get() {
+            Some(Some(identity)) => &identity.name,
+            Some(None) | None => &self.random_name,
         }
     }
 
@@ -282,5 +309,6 @@ impl LeaseTable {
             && state.releases.is_empty()
             && state.notifications.is_empty()
             && self.changed.receiver_count() == 0
+            && !self.is_server()
     }
 }

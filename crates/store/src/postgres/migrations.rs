@@ -28,6 +28,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0005_web_cache"),
     migration!("0006_vaults"),
     migration!("0007_payments"),
+    migration!("0008_lease_length"),
 ];
 
 /// The oldest supported version of PostgreSQL.
@@ -45,6 +46,11 @@ const CREATE_SCHEMA: &str = "DO $$ BEGIN
 
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS lango_migrations (
      version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied TIMESTAMPTZ NOT NULL DEFAULT now())";
+
+/// Refuses a schema that a newer version of lango has migrated since it was opened.
+pub(super) async fn refuse_newer(client: &Object, place: &str) -> Result<()> {
+    schema(&***client, place).await.map(drop)
+}
 
 /// Applies the missing files, and refuses the schema of a newer version of lango.
 pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<()> {

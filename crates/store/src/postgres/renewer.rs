@@ -7,8 +7,10 @@
 use super::address::Address;
 use super::database::{Values, in_time};
 use super::failure::Failure;
-use super::leases::{Lease, LeaseTable, now};
-use super::statements::leases::{LISTEN, NOTIFY, PROCESS_ID, RELEASE, RENEW, RENEW_ALONE};
+use super::leases::{Lease, LeaseTable, Moment, now};
+use super::statements::leases::{
+    ATTACH_SERVER, CLOCK, LISTEN, NOTIFY, PROCESS_ID, RELEASE, RENEW, RENEW_ALONE, SHORTEN,
+};
 use super::statements::start::set_up;
 use super::tls::Encrypted;
 use crate::engine::text::Words;
@@ -36,6 +38,9 @@ const RECEIVED: usize = 1024;
 
 /// Pause between two attempts to connect, or to renew or release a locked row.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// How far the database's clock may fall behind between two renewals before it counts as set back.
+const MAX_DRIFT: Duration = Duration::from_millis(500);
 
 /// How long the end of the program waits for the last releases.
 const LAST_RELEASES: Duration = Duration::from_secs(2);
@@ -129,6 +134,8 @@ struct Connected<'a> {
     received: mpsc::Receiver<Notification>,
     /// Whether notifications were discarded because the queue was full.
     is_behind: Arc<AtomicBool>,
+    /// The database's clock in seconds, and when it was read.
+    clock: Option<(f64, Moment)>,
     /// The process id of this connection on the server, which also delivers notifications to their sender.
     own: i32,
 }
@@ -153,6 +160,7 @@ impl<'a> Connected<'a> {
                 client,
                 received,
                 is_behind,
+                clock: None,
                 own,
             })
         };
@@ -173,6 +181,7 @@ impl<'a> Connected<'a> {
         let _ = self.leases.changed.send(Change::Anything);
         let mut renewal = interval(self.leases.length / 3);
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut is_attached = false;
         loop {
             let is_left = self.release().await?;
             self.notify().await?;
@@ -182,9 +191,16 @@ impl<'a> Connected<'a> {
             if self.leases.state().is_renewal_due {
                 self.renew().await?;
             }
+            if self.leases.is_server() && !is_attached {
+                self.query(ATTACH_SERVER, &[]).await?;
+                is_attached = true;
+            }
             tokio::select! {
                 () = self.leases.wake.notified() => {}
-                _ = renewal.tick() => self.renew().await?,
+                _ = renewal.tick() => {
+                    self.check_clock().await?;
+                    self.renew().await?;
+                }
                 () = tokio::time::sleep(PAUSE), if is_left || self.leases.state().is_renewal_due => {}
                 received = self.received.recv() => match received {
                     Some(notification) => self.receive(&notification),
@@ -192,6 +208,25 @@ impl<'a> Connected<'a> {
                 },
             }
         }
+    }
+
+    /// Shortens leases that end too late if the database's clock was set back, or may have been before it was first read here.
+    async fn check_clock(&mut self) -> Result<(), Failure> {
+        let asked = now();
+        let read: f64 = match self.query(CLOCK, &[]).await?.first() {
+            Some(row) => row.try_get(0)?,
+            None => return Ok(()),
+        };
+        let before = self.clock.replace((read, asked));
+        let is_steady = before.is_some_and(|(clock, moment)| {
+            let passed = asked.saturating_sub(moment).as_secs_f64();
+            read - clock > passed - MAX_DRIFT.as_secs_f64()
+        });
+        if !is_steady {
+            let length = self.leases.length.as_secs_f64();
+            self.query(SHORTEN, &[&length]).await?;
+        }
+        Ok(())
     }
 
     /// Renews everything. Waits a short time for each row that is locked, and tries it again soon.

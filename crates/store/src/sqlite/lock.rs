@@ -69,8 +69,32 @@ async fn lock_file(
     }
 }
 
-/// Number of sessions of the database at `path` that are locked or waited for.
-pub(super) fn count(path: &Path) -> Result<usize, StoreError> {
+/// What the names of the files of servers start with. No session's file has such a name.
+const SERVER: &str = "server-";
+
+/// The mark of a server that uses a database, which the system removes with the process.
+pub struct ServerLock(#[allow(dead_code, reason = "it is unlocked when it is dropped")] LockedFile);
+
+/// Marks the database at `path` as used by a server.
+pub(super) fn attach_server(path: &Path) -> Result<Option<ServerLock>, StoreError> {
+    let name = format!("{SERVER}{}", std::process::id());
+    let file = path.with_extension("locks").join(name);
+    let locked =
+        LockedFile::take(file, Kind::Lock).map_err(|error| creation_error(path, &error))?;
+    Ok(locked.map(ServerLock))
+}
+
+/// What a locked file stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Locked {
+    /// A session that is locked or waited for.
+    Session,
+    /// A server.
+    Server,
+}
+
+/// Counts the sessions or the servers of the database at `path`.
+pub(super) fn count(path: &Path, locked: Locked) -> Result<usize, StoreError> {
     let failed = |error: io::Error| creation_error(path, &error);
     let entries = match fs::read_dir(path.with_extension("locks")) {
         Ok(entries) => entries,
@@ -79,7 +103,12 @@ pub(super) fn count(path: &Path) -> Result<usize, StoreError> {
     };
     let mut count = 0;
     for entry in entries {
-        let path = entry.map_err(failed)?.path();
+        let entry = entry.map_err(failed)?;
+        let is_server = entry.file_name().to_string_lossy().starts_with(SERVER);
+        if is_server != (locked == Locked::Server) {
+            continue;
+        }
+        let path = entry.path();
         let in_use = match path.is_dir() {
             true => waiting_in(&path, None).map(|waiting| waiting > 0),
             false => is_alive(path, Kind::Lock),

@@ -1,9 +1,11 @@
 //! Compaction of the file, so that no deleted data is left in it, and backups while it is in use.
 
+use super::SqliteEngine;
 use super::connection::{open_reader, open_whole};
 use super::failure::{Failure, creation_error, place_of};
+use super::lock::{self, Locked, ServerLock};
+use super::migrations::refuse_newer;
 use super::place::beside;
-use super::{SqliteEngine, lock};
 use crate::archive::WipeOutcome;
 use crate::engine::{Result, Tx};
 use crate::stored::failed;
@@ -35,10 +37,35 @@ impl SqliteEngine {
 
     /// Counts the sessions that a process, this one or another, has locked.
     pub(crate) async fn count_locks(&self) -> Result<usize, StoreError> {
+        self.count(Locked::Session).await
+    }
+
+    pub(crate) async fn count_servers(&self) -> Result<usize, StoreError> {
+        self.count(Locked::Server).await
+    }
+
+    async fn count(&self, locked: Locked) -> Result<usize, StoreError> {
         let Some(path) = self.path().map(Path::to_owned) else {
             return Ok(0);
         };
-        blocking(move || lock::count(&path)).await
+        blocking(move || lock::count(&path, locked)).await
+    }
+
+    /// Marks the file as used by a server.
+    pub(crate) fn attach_server(&self) -> Result<Option<ServerLock>, StoreError> {
+        self.path().map_or(Ok(None), lock::attach_server)
+    }
+
+    /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the file since it was opened.
+    pub(crate) async fn check_schema(&self) -> Result<(), StoreError> {
+        let Some(path) = self.path().map(Path::to_owned) else {
+            return Ok(());
+        };
+        blocking(move || {
+            let open = || -> Result<()> { refuse_newer(&open_reader(&path)?, &path) };
+            open().map_err(|failure| failure.about(&path))
+        })
+        .await
     }
 
     /// Returns the address of the file for users.

@@ -1,6 +1,7 @@
 //! What only a database that many copies share can promise.
 
 mod attachments;
+mod clock;
 mod contest;
 mod copies;
 mod faults;

@@ -65,11 +65,38 @@ impl Cluster {
             .output()
             .expect("initdb can be run");
         assert!(made.status.success(), "initdb failed: {made:?}");
+        let settings = settings.iter().map(|&setting| setting.into()).collect();
+        Self::in_folder(folder, programs, settings)
+    }
+
+    /// Makes and starts a standby of this server, which streams its changes. Its name among standbys is `walreceiver`.
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be made or started.
+    pub fn standby(&self) -> Self {
+        let folder = fresh_folder().expect("a temporary folder can be made");
+        let made = as_server(&mut Command::new(self.programs.join("pg_basebackup")))
+            .args([
+                "--write-recovery-conf",
+                "--wal-method=stream",
+                "--checkpoint=fast",
+            ])
+            .args(["--no-sync", "--dbname", &self.address(), "--pgdata"])
+            .arg(folder.join("data"))
+            .current_dir("/")
+            .output()
+            .expect("pg_basebackup can be run");
+        assert!(made.status.success(), "pg_basebackup failed: {made:?}");
+        Self::in_folder(folder, self.programs.clone(), self.settings.clone())
+    }
+
+    fn in_folder(folder: PathBuf, programs: PathBuf, settings: Vec<String>) -> Self {
         let mut cluster = Self {
             folder,
             port: 0,
             programs,
-            settings: settings.iter().map(|&setting| setting.into()).collect(),
+            settings,
             shell: None,
         };
         for _ in 0..5 {
@@ -116,6 +143,11 @@ impl Cluster {
     /// Where it is reached, as its superuser and without a password.
     pub fn address(&self) -> String {
         format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// The port that it listens at.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// The folder that has all of it; the server's own files are in `data`.
@@ -178,7 +210,9 @@ impl Cluster {
     /// The server says itself how it stands, in the last line of the file with its process id.
     fn is_ready(&self) -> bool {
         let status = fs::read_to_string(self.folder.join("data/postmaster.pid"));
-        status.is_ok_and(|status| status.lines().nth(7).map(str::trim) == Some("ready"))
+        let status = status.unwrap_or_default();
+        let status = status.lines().nth(7).map(str::trim);
+        matches!(status, Some("ready" | "standby"))
     }
 
     fn log(&self) -> String {

@@ -118,6 +118,7 @@ fn report(moved: &TransferReport, place: &str) -> Result<(), Failure> {
 fn refused(error: TransferError, target: &str) -> Failure {
     let next = match &error {
         TransferError::InUse { .. } => "end what runs there, then move again".to_owned(),
+        TransferError::HasServer { .. } => "stop `lango serve` there, then move again".to_owned(),
         TransferError::NotEmpty { .. } => {
             "name a database that is empty or not there yet".to_owned()
         }

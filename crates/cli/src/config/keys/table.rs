@@ -163,6 +163,12 @@ pub static KEYS: &[Key] = &[
         untrusted: Untrusted::Filtered,
     },
     Key {
+        name: "approval.expiry",
+        help: "how long calls of the server's callers wait for an answer before they are denied and their task fails",
+        field: |settings, _| &mut settings.approval.expiry,
+        untrusted: Untrusted::Ignored,
+    },
+    Key {
         name: "tools.exec.read",
         help: "more files and folders that commands and file tools may read",
         field: |settings, _| &mut settings.tools.exec.read,

@@ -229,7 +229,7 @@ impl World {
                 let asked = &waiting[0].request;
                 let answer = match asked.asks {
                     Asks::Permission => Answer::Once,
-                    Asks::Fate => self.plan.answer.clone(),
+                    Asks::Fate | Asks::Turn => self.plan.answer.clone(),
                 };
                 if answer == Answer::Retry {
                     let key = format!("t_1/{}", asked.call);

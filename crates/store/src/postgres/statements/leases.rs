@@ -15,11 +15,11 @@ pub(in crate::postgres) const CLAIM: Sql = Sql::only_postgres(
                                    WHERE session = $1 AND holder = $2 AND ticket <> ALL ($4::bigint[])),
                                  9223372036854775807)),
      claimed AS (
-        INSERT INTO holds (session, holder, fence, until)
-        SELECT $1, $2, nextval('hold_fences'), clock_timestamp() + make_interval(secs => $3)
+        INSERT INTO holds (session, holder, fence, until, seconds)
+        SELECT $1, $2, nextval('hold_fences'), clock_timestamp() + make_interval(secs => $3), $3
           FROM queue WHERE before = 0
             ON CONFLICT (session) DO UPDATE
-           SET holder = excluded.holder, fence = nextval('hold_fences'),
+           SET holder = excluded.holder, fence = nextval('hold_fences'), seconds = excluded.seconds,
                until = clock_timestamp() + make_interval(secs => $3)
          WHERE holds.until <= clock_timestamp() OR holds.holder = excluded.holder
         RETURNING fence),
@@ -88,6 +88,43 @@ pub(in crate::postgres) const RENEW_ALONE: &str = "WITH lock_timeout AS MATERIAL
       WHERE session = $1 AND fence = $2 AND until > clock_timestamp()
         AND (SELECT count(*) FROM lock_timeout) > 0
      RETURNING fence";
+
+/// Returns the database's clock in seconds.
+pub(in crate::postgres) const CLOCK: &str =
+    "SELECT extract(epoch FROM clock_timestamp())::double precision";
+
+/// Shortens leases and tickets that end later than their length (`$1` for tickets) allows, because the clock was set back, to
+/// that length from now: an owner that lives renews its lease in time, the lease of another one expires. Locked rows belong
+/// to an owner that is at work.
+pub(in crate::postgres) const SHORTEN: &str = "WITH late AS MATERIALIZED (
+        SELECT session FROM holds WHERE until > clock_timestamp() + make_interval(secs => seconds)
+           FOR NO KEY UPDATE SKIP LOCKED),
+     shortened AS (
+        UPDATE holds SET until = clock_timestamp() + make_interval(secs => seconds)
+         WHERE session = ANY (ARRAY(SELECT session FROM late))),
+     late_tickets AS MATERIALIZED (
+        SELECT ticket FROM hold_line WHERE until > clock_timestamp() + make_interval(secs => $1)
+           FOR NO KEY UPDATE SKIP LOCKED)
+     UPDATE hold_line SET until = clock_timestamp() + make_interval(secs => $1)
+      WHERE ticket = ANY (ARRAY(SELECT ticket FROM late_tickets))";
+
+/// The lock that every server has on its schema, shared, as long as it is connected.
+macro_rules! server_lock {
+    () => {
+        "hashtext('lango server ' || current_schema())"
+    };
+}
+
+/// Marks this connection as that of a server.
+pub(in crate::postgres) const ATTACH_SERVER: &str =
+    concat!("SELECT pg_advisory_lock_shared(", server_lock!(), ")");
+
+/// Returns whether no server is connected.
+pub(in crate::postgres) const HAS_NO_SERVER: Sql = Sql::only_postgres(concat!(
+    "SELECT pg_try_advisory_xact_lock(",
+    server_lock!(),
+    ")"
+));
 
 /// Releases leases (`$1` and their fences `$2`), except for locked rows, and tickets (`$3`). Returns the fences of the leases that
 /// are left. It does not wait for the disk: a release that a crash of the server undoes is made up for when the lease expires.

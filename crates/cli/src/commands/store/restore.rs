@@ -1,0 +1,139 @@
+//! `lango store restore`: a backup in the place of the database, with all that was in flight marked, so that no effect is
+//! repeated. Without a file it marks what is in flight in a database that was restored by other means.
+
+use crate::app::App;
+use crate::config::StoreLocation;
+use crate::exit::{Exit, Failure};
+use crate::screen::{self, count};
+use lango_core::Clock as _;
+use lango_engine::SystemClock;
+use lango_server::{InFlight, RestoredStore};
+use lango_store::Store;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Interval between two checks for leases that the backup contains.
+const CHECK_EVERY: Duration = Duration::from_millis(250);
+
+/// Runs the command.
+pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
+    let settings = &app.loaded.settings.session;
+    let in_flight = match (from, &settings.store) {
+        (Some(from), StoreLocation::Sqlite(to)) => restore_file(app, &from, to).await?,
+        (Some(_), place @ StoreLocation::Postgres(_)) => {
+            let message = format!("`{place}` is on a server, whose own tools restore it");
+            return Err(Failure::new(Exit::Usage, message).next(format!(
+                "pg_restore --dbname='{place}' lango.dump, then `lango store restore` without a file"
+            )));
+        }
+        (None, _) => {
+            let store = app.existing_store()?;
+            if store.has_server().await? {
+                let message = "a server uses the database";
+                return Err(Failure::new(Exit::Usage, message)
+                    .next("stop `lango serve`, then restore again"));
+            }
+            wait_for_leases(&store, settings.lease.0).await?;
+            mark(app, &store).await?
+        }
+    };
+    let InFlight { turns, tasks } = in_flight;
+    screen::print(&format!(
+        "restored; in flight when the backup was made: {} and {}",
+        count(turns, "turn"),
+        count(tasks, "task")
+    ))?;
+    if turns + tasks > 0 {
+        screen::say(
+            "they may have gone on after the backup, so lango asks before it continues them: see `lango approvals` once `lango serve` runs",
+        );
+    }
+    Ok(())
+}
+
+/// Copies a backup to the database's path. It gets that name when everything in it is marked.
+async fn restore_file(app: &App, from: &Path, to: &Path) -> Result<InFlight, Failure> {
+    let usage = |message: String, next: &str| Failure::new(Exit::Usage, message).next(next);
+    let wal = beside(from, "-wal");
+    if wal.metadata().is_ok_and(|wal| wal.len() > 0) {
+        let message = format!("`{}` is in use, or was not closed", from.display());
+        return Err(usage(message, "restore a file of `lango store backup`"));
+    }
+    if to.try_exists().unwrap_or(true) {
+        let message = format!("`{}` is there already", to.display());
+        return Err(usage(message, "stop lango and move that file away first"));
+    }
+    let part = beside(to, &format!(".{}.part", std::process::id()));
+    let restored = async {
+        copy(from, &part)?;
+        let store = Store::open_sqlite(&part, app.tree.root.name.clone())?;
+        let in_flight = mark(app, &store).await?;
+        drop(store);
+        // Fails if a file of this name was made meanwhile.
+        fs::hard_link(&part, to)?;
+        Ok(in_flight)
+    };
+    let restored = restored.await;
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let _ = fs::remove_file(beside(&part, suffix));
+    }
+    let _ = fs::remove_dir(part.with_extension("locks"));
+    restored
+}
+
+fn copy(from: &Path, part: &Path) -> Result<(), Failure> {
+    let copied = || -> io::Result<()> {
+        let mut source = fs::File::open(from)?;
+        if let Some(folder) = part.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let mut options = OpenOptions::new();
+        let mut copy = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(part)?;
+        io::copy(&mut source, &mut copy)?;
+        copy.sync_all()
+    };
+    copied().map_err(|error| {
+        let message = format!("`{}` cannot be copied: {error}", from.display());
+        Failure::new(Exit::Usage, message).next("name a file of `lango store backup`")
+    })
+}
+
+/// Waits until the leases that the backup contains have expired. Leases that last longer belong to a server that runs.
+async fn wait_for_leases(store: &Store, length: Duration) -> Result<(), Failure> {
+    let started = Instant::now();
+    loop {
+        let leases = store.count_leases().await?;
+        if leases == 0 {
+            return Ok(());
+        }
+        if started.elapsed() > length + CHECK_EVERY {
+            let leases = count(leases as u64, "session");
+            let message = format!("lango is at work in the database ({leases})");
+            return Err(Failure::new(Exit::Usage, message).next("stop it, then restore again"));
+        }
+        tokio::time::sleep(CHECK_EVERY).await;
+    }
+}
+
+async fn mark(app: &App, store: &Store) -> Result<InFlight, Failure> {
+    let restored = RestoredStore {
+        sessions: store,
+        catalog: store,
+        tasks: store,
+        root: &app.tree.root.name,
+    };
+    Ok(restored.mark_in_flight(SystemClock.now()).await?)
+}
+
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}

@@ -1,0 +1,253 @@
+//! A server on a restored backup, through the real binary: what was in flight when the backup was made is not done again
+//! before the user says so.
+
+use crate::lango::{Lango, PATIENCE, text};
+use crate::models::flags;
+use crate::serve::{Serving, message};
+use lango_testkit::model::{call, say};
+use lango_testkit::postgres;
+use lango_testkit::wire_server::{Answer, Recorded, WireServer};
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// A model that runs one command in each turn, and calls a hook once before it answers for the first time.
+pub struct CommandModel {
+    _runtime: Runtime,
+    server: WireServer,
+}
+
+impl CommandModel {
+    pub fn new(command: &'static str, hook: impl FnOnce() + Send + 'static) -> Self {
+        let runtime = Runtime::new().unwrap();
+        let hook: Mutex<Option<Hook>> = Mutex::new(Some(Box::new(hook)));
+        let script = move |request: &Recorded| {
+            if let Some(hook) = hook.lock().unwrap().take() {
+                hook();
+            }
+            let messages = request.body["messages"].as_array().unwrap();
+            Answer::from(match messages.last().unwrap()["role"] == "user" {
+                true => call("exec", json!({ "command": command })),
+                false => say("done"),
+            })
+        };
+        let server = runtime.block_on(WireServer::start(script));
+        Self {
+            _runtime: runtime,
+            server,
+        }
+    }
+
+    /// Arguments with this model, one agent, and commands that run without approval.
+    pub fn arguments(&self, more: &[&str]) -> Vec<String> {
+        let mut arguments = flags("openai", self.server.url());
+        let rule = "approval.rules=[{action=\"allow\",tool=\"exec\"}]";
+        for key in ["agent.multiAgent=false", rule] {
+            arguments.extend(["-c".to_owned(), key.to_owned()]);
+        }
+        arguments.extend(more.iter().map(|&more| more.to_owned()));
+        arguments
+    }
+}
+
+pub fn start(lango: Lango, arguments: &[String]) -> Serving {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    Serving::start_with(lango, &arguments)
+}
+
+/// Gets a task until it is in this state.
+#[track_caller]
+pub fn until(serving: &Serving, id: &Value, state: &str) -> Value {
+    let started = Instant::now();
+    loop {
+        let got = serving.rpc("GetTask", json!({ "id": id }));
+        if got["result"]["status"]["state"] == state {
+            return got["result"].clone();
+        }
+        assert!(started.elapsed() < PATIENCE, "not {state}: {got}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The number of times that the command has run.
+fn effects(lango: &Lango) -> usize {
+    let lines = fs::read_to_string(lango.workspace().join("effects.txt"));
+    lines.map_or(0, |lines| lines.lines().count())
+}
+
+const COMMAND: &str = "echo ran >> effects.txt";
+
+fn send(serving: &Serving) -> Value {
+    let mut message = message("deploy it");
+    message["configuration"] = json!({ "returnImmediately": true });
+    serving.rpc("SendMessage", message)["result"]["task"]["id"].take()
+}
+
+/// The one question that waits, which must be about the turn.
+#[track_caller]
+fn question(lango: &Lango, arguments: &[&str]) -> String {
+    let list = [&["approvals", "list", "--json"], arguments].concat();
+    let listed = lango.run(&list).ok().json();
+    let waiting = listed["waiting"].as_array().unwrap();
+    assert_eq!(waiting.len(), 1, "{listed:#}");
+    assert_eq!(waiting[0]["asks"], "turn", "{listed:#}");
+    assert_eq!(waiting[0]["arguments"]["message"], "deploy it");
+    text(&waiting[0]["id"]).to_owned()
+}
+
+/// A home whose database was backed up while the model was asked, and a task that was finished after that.
+fn backed_up_before_the_command() -> (Lango, CommandModel, Value) {
+    let lango = Lango::new();
+    let copier = lango.beside();
+    let model = CommandModel::new(COMMAND, move || {
+        copier.run(&["store", "backup", "copy.db"]).ok();
+    });
+    let serving = start(lango.beside(), &model.arguments(&[]));
+    let task = send(&serving);
+    until(&serving, &task, "TASK_STATE_COMPLETED");
+    assert_eq!(effects(&lango), 1);
+    drop(serving);
+    for suffix in ["db", "db-wal", "db-shm"] {
+        let _ = fs::remove_file(lango.home().join("lango").with_extension(suffix));
+    }
+    (lango, model, task)
+}
+
+#[test]
+fn a_server_on_a_restored_backup_asks_before_it_repeats_a_turn() {
+    let (lango, model, task) = backed_up_before_the_command();
+    let ran = lango.run(&["store", "restore", "copy.db"]).ok();
+    assert!(ran.stdout.contains("1 turn and 1 task"), "{ran:#?}");
+    let parts = fs::read_dir(lango.home()).unwrap();
+    let mut parts = parts.map(|part| part.unwrap().path());
+    assert!(!parts.any(|part| part.to_string_lossy().contains(".part")));
+    lango
+        .run(&["sessions", "verify", "--all", "-c", "session.user=a2a"])
+        .ok();
+    let serving = start(lango.beside(), &model.arguments(&[]));
+    let waiting = until(&serving, &task, "TASK_STATE_AUTH_REQUIRED");
+    assert!(
+        waiting
+            .to_string()
+            .contains("what the task did after that is unknown")
+    );
+    assert_eq!(effects(&lango), 1, "it ran again without being asked");
+    let id = question(&lango, &[]);
+    let shown = lango.run(&["approvals"]).ok();
+    assert!(shown.stdout.contains("unknown"), "{shown:#?}");
+    assert!(shown.stderr.contains("retry (go on) or skip (end it)"));
+    lango.run(&["approvals", "answer", &id, "yes"]).exits(2);
+    // Another start asks no second time, and repeats nothing either.
+    drop(serving);
+    let serving = start(lango.beside(), &model.arguments(&[]));
+    until(&serving, &task, "TASK_STATE_AUTH_REQUIRED");
+    assert_eq!((question(&lango, &[]), effects(&lango)), (id.clone(), 1));
+    lango.run(&["approvals", "answer", &id, "skip"]).exits(1);
+    until(&serving, &task, "TASK_STATE_FAILED");
+    assert_eq!(effects(&lango), 1);
+}
+
+#[test]
+fn a_restored_turn_goes_on_when_the_user_says_so() {
+    let (lango, model, task) = backed_up_before_the_command();
+    lango.run(&["store", "restore", "copy.db"]).ok();
+    let serving = start(lango.beside(), &model.arguments(&[]));
+    until(&serving, &task, "TASK_STATE_AUTH_REQUIRED");
+    let id = question(&lango, &[]);
+    let mut answer = vec!["approvals".to_owned(), "answer".to_owned(), id];
+    answer.push("retry".to_owned());
+    answer.extend(model.arguments(&[]));
+    let answer: Vec<&str> = answer.iter().map(String::as_str).collect();
+    lango.run(&answer).ok();
+    until(&serving, &task, "TASK_STATE_COMPLETED");
+    assert_eq!(effects(&lango), 2);
+}
+
+#[test]
+fn a_copy_by_other_means_is_asked_about_if_the_server_starts_without_recovery() {
+    let (lango, model, task) = backed_up_before_the_command();
+    fs::copy(lango.workspace().join("copy.db"), lango.database()).unwrap();
+    let serving = start(lango.beside(), &model.arguments(&["--no-recovery"]));
+    until(&serving, &task, "TASK_STATE_AUTH_REQUIRED");
+    question(&lango, &[]);
+    assert_eq!(effects(&lango), 1);
+}
+
+#[test]
+fn a_command_that_ran_when_the_backup_was_made_is_not_repeated() {
+    let lango = Lango::new();
+    let command = "echo ran >> effects.txt; while [ ! -e go ]; do sleep 0.05; done";
+    let model = CommandModel::new(command, || ());
+    let serving = start(lango.beside(), &model.arguments(&[]));
+    let task = send(&serving);
+    let started = Instant::now();
+    while effects(&lango) == 0 {
+        assert!(started.elapsed() < PATIENCE);
+        thread::sleep(Duration::from_millis(20));
+    }
+    lango.run(&["store", "backup", "copy.db"]).ok();
+    lango.file("go", "");
+    until(&serving, &task, "TASK_STATE_COMPLETED");
+    drop(serving);
+    lango
+        .run(&["store", "restore", "copy.db"])
+        .refused(2, &["there already"]);
+    for suffix in ["db", "db-wal", "db-shm"] {
+        let _ = fs::remove_file(lango.home().join("lango").with_extension(suffix));
+    }
+    lango.run(&["store", "restore", "copy.db"]).ok();
+    let serving = start(lango.beside(), &model.arguments(&[]));
+    until(&serving, &task, "TASK_STATE_AUTH_REQUIRED");
+    question(&lango, &[]);
+    assert_eq!(effects(&lango), 1);
+}
+
+#[test]
+fn a_restored_postgresql_database_is_marked_before_the_server_starts() {
+    let cluster = postgres::Cluster::start(&[]);
+    let address = cluster.address();
+    let lango = Lango::new();
+    let dump = lango.workspace().join("lango.sql");
+    let (from, to) = (address.clone(), dump.clone());
+    let model = CommandModel::new(COMMAND, move || {
+        let mut dumping = Command::new(postgres::programs().join("pg_dump"));
+        let dumped = dumping.arg("--file").arg(&to).arg(&from).status();
+        assert!(dumped.unwrap().success());
+    });
+    let store = format!("session.store={address}");
+    let short = ["-c", "session.lease=3s"];
+    let serving = start(
+        lango.beside(),
+        &model.arguments(&[&["-c", &store], &short[..]].concat()),
+    );
+    let task = send(&serving);
+    until(&serving, &task, "TASK_STATE_COMPLETED");
+    drop(serving);
+    let psql = |database: &str, arguments: &[&str]| {
+        let mut psql = Command::new(postgres::programs().join("psql"));
+        let ran = psql
+            .args(["-q", "-v", "ON_ERROR_STOP=1"])
+            .args(arguments)
+            .arg(database)
+            .output();
+        let ran = ran.unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+    };
+    psql(&address, &["-c", "CREATE DATABASE restored"]);
+    let restored = format!("{}/restored", address.rsplit_once('/').unwrap().0);
+    psql(&restored, &["-f", dump.to_str().unwrap()]);
+    let store = format!("session.store={restored}");
+    lango
+        .run(&[&["store", "restore", "-c", &store], &short[..]].concat())
+        .ok();
+    let serving = start(lango.beside(), &model.arguments(&["-c", &store]));
+    until(&serving, &task, "TASK_STATE_AUTH_REQUIRED");
+    question(&lango, &["-c", &store]);
+    assert_eq!(effects(&lango), 1);
+}

@@ -1,0 +1,79 @@
+//! Ends turns of callers that wait for an answer for too long: what they ask for is denied, no model is asked again, and the
+//! task fails. Callers cannot answer themselves, so a forgotten question would block their conversation for ever.
+
+use crate::context::{Notice, ServerContext};
+use lango_a2a::server::AgentServer;
+use lango_core::{Clock, SessionId, StoreError, Timestamp, TurnId, UserId};
+use lango_engine::RunnerError;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Longest interval between two scans. With a short expiry they are more frequent.
+const SCAN_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The search for approvals that have waited for too long.
+pub(crate) struct ApprovalExpiry {
+    user: UserId,
+    after: Duration,
+    clock: Arc<dyn Clock>,
+    next_scan: Instant,
+}
+
+impl ApprovalExpiry {
+    pub fn new(user: UserId, after: Duration, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            user,
+            after,
+            clock,
+            next_scan: Instant::now(),
+        }
+    }
+
+    /// Ends the turns that have waited for too long, if a scan is due. What fails is tried again by the next scan.
+    pub async fn scan(&mut self, context: &dyn ServerContext, server: &AgentServer) {
+        if Instant::now() < self.next_scan {
+            return;
+        }
+        self.next_scan = Instant::now() + SCAN_INTERVAL.min(self.after / 4);
+        match self.overdue(context).await {
+            Ok((turns, asked_before)) => {
+                for (turn, session) in turns {
+                    let expired = expire(context, session, asked_before).await;
+                    match expired {
+                        // The task hears of it.
+                        Ok(true) => server.refresh(&self.user, turn.as_str()).await,
+                        Ok(false) => {}
+                        Err(RunnerError::Store(StoreError::Busy { .. })) => {}
+                        Err(error) => context.notify(Notice::Error(&error)),
+                    }
+                }
+            }
+            Err(error) => context.notify(Notice::Error(&error)),
+        }
+    }
+
+    /// Returns the turns with an overdue request, and the time before which that was asked.
+    async fn overdue(
+        &self,
+        context: &dyn ServerContext,
+    ) -> Result<(BTreeMap<TurnId, SessionId>, Timestamp), StoreError> {
+        let after = u64::try_from(self.after.as_millis()).unwrap_or(u64::MAX);
+        let asked_before = Timestamp(self.clock.now().0.saturating_sub(after));
+        let approvals = context.catalog().approvals(&self.user).await?;
+        let overdue = approvals.waiting.into_iter();
+        let overdue = overdue.filter(|waiting| waiting.asked < asked_before);
+        let turns = overdue.map(|waiting| (waiting.turn, waiting.session));
+        Ok((turns.collect(), asked_before))
+    }
+}
+
+async fn expire(
+    context: &dyn ServerContext,
+    session: SessionId,
+    asked_before: Timestamp,
+) -> Result<bool, RunnerError> {
+    let opened = context.runner().open(session).await?;
+    opened.impatient().expire(asked_before).await
+}

@@ -1,0 +1,143 @@
+//! Marks what was in flight when a database was backed up. In the original database it may have gone on, so resuming it could
+//! repeat effects: whoever finds a marked turn or task asks the user first.
+//!
+//! A turn is marked by an event of its log, a task whose turn has not started by the metadata of its message.
+
+use a2a::{Message, Role, Task};
+use lango_core::{
+    AgentName, BusyPolicy, Event, EventBody, Fault, FrameId, SessionCatalog, SessionStore,
+    StoreError, TaskStore, Timestamp, UnfinishedTurn,
+};
+use serde_json::json;
+use std::sync::Arc;
+
+/// The metadata key of a message that was marked.
+const MARK: &str = "lango/restored";
+
+/// Turns and tasks that are read at a time.
+const PAGE: usize = 64;
+
+/// How much was in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InFlight {
+    /// Turns without an end, those that wait for an approval included.
+    pub turns: u64,
+    /// Tasks of callers that had to run.
+    pub tasks: u64,
+}
+
+/// The parts of a restored database.
+pub struct RestoredStore<'a> {
+    /// The logs.
+    pub sessions: &'a dyn SessionStore,
+    /// The list of turns.
+    pub catalog: &'a dyn SessionCatalog,
+    /// The tasks of callers.
+    pub tasks: &'a dyn TaskStore,
+    /// The author of the marks.
+    pub root: &'a AgentName,
+}
+
+impl RestoredStore<'_> {
+    /// Marks all that is in flight. Marking twice does no harm. Fails with [`StoreError::Busy`] if a process is at work in a
+    /// session.
+    pub async fn mark_in_flight(&self, now: Timestamp) -> Result<InFlight, StoreError> {
+        Ok(InFlight {
+            turns: self.mark_turns(now).await?,
+            tasks: self.mark_tasks().await?,
+        })
+    }
+
+    async fn mark_turns(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let (mut marked, mut after) = (0, None);
+        loop {
+            let page = self.catalog.unfinished(after.as_ref(), PAGE).await?;
+            for turn in &page {
+                self.mark_turn(turn, now).await?;
+                marked += 1;
+            }
+            match page.last() {
+                Some(last) => after = Some(last.session.clone()),
+                None => return Ok(marked),
+            }
+        }
+    }
+
+    async fn mark_turn(&self, turn: &UnfinishedTurn, now: Timestamp) -> Result<(), StoreError> {
+        let session = &turn.session;
+        let _lease = self.sessions.acquire(session, BusyPolicy::Refuse).await?;
+        let events = self.sessions.turn_events(session, &turn.turn).await?;
+        let is_over =
+            |event: &Event| matches!(event.body, EventBody::TurnFinished { .. }) || is_mark(event);
+        let Some(last) = events.last().filter(|last| !is_over(last)) else {
+            return Ok(());
+        };
+        let event = Event {
+            seq: last.seq + 1,
+            session: session.clone(),
+            turn: turn.turn.clone(),
+            frame: FrameId::root(),
+            author: self.root.clone(),
+            time: now,
+            body: EventBody::TurnCorrected {
+                fault: Fault::Restored,
+                call: None,
+                detail: "the database was restored from a backup that was made in the middle of the turn"
+                    .into(),
+                context_tokens: None,
+            },
+        };
+        self.sessions.append(Arc::from([event])).await
+    }
+
+    async fn mark_tasks(&self) -> Result<u64, StoreError> {
+        let (mut marked, mut after) = (0, None);
+        loop {
+            let page = self.tasks.running(after, PAGE).await?;
+            for running in &page {
+                let Some(mut record) = self.tasks.get(&running.user, &running.id).await? else {
+                    continue;
+                };
+                // The server reports a record that it cannot read, and leaves it as it is.
+                if let Ok(mut task) = serde_json::from_str::<Task>(&record.body)
+                    && mark_message(&mut task)
+                {
+                    record.body = json!(task).to_string().into();
+                    record.revision += 1;
+                    self.tasks.put(record).await?;
+                }
+                marked += 1;
+            }
+            match page.last() {
+                Some(last) => after = Some((last.updated, Arc::clone(&last.id))),
+                None => return Ok(marked),
+            }
+        }
+    }
+}
+
+fn is_mark(event: &Event) -> bool {
+    matches!(
+        event.body,
+        EventBody::TurnCorrected {
+            fault: Fault::Restored,
+            ..
+        }
+    )
+}
+
+/// Marks the message that a task is about; returns whether it was not marked before.
+fn mark_message(task: &mut Task) -> bool {
+    let mut history = task.history.iter_mut().flatten().rev();
+    let Some(message) = history.find(|message| message.role == Role::User) else {
+        return false;
+    };
+    let metadata = message.metadata.get_or_insert_default();
+    metadata.insert(MARK.to_owned(), json!(true)).is_none()
+}
+
+/// Returns whether the task of this message was in flight when the database was backed up.
+pub(crate) fn is_marked(message: &Message) -> bool {
+    let metadata = message.metadata.as_ref();
+    metadata.is_some_and(|metadata| metadata.contains_key(MARK))
+}

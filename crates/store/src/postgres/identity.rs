@@ -1,0 +1,97 @@
+//! The name of a replica that outlives its process. A server that crashed has leases in the database; the next one in the same
+//! folder has the same name, and acquires them at once instead of waiting until they expire.
+//!
+//! Two processes that run must never have the same name. The name is taken from a file that is locked as long as the process
+//! lives, so that only one process has it. It also depends on the machine's current boot and on the file itself, so that a copy
+//! of the folder, on this machine or on another one, has another name. After a restart of the machine the name is new; leases
+//! from before have expired by then.
+
+use crate::engine::text::hex;
+use sha2::{Digest as _, Sha256};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+/// The file in the folder of the server.
+const FILE: &str = "replica-id";
+
+/// A random number that the system makes when it starts.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// A name that no other process has while this lives.
+#[derive(Debug)]
+pub(super) struct Identity {
+    pub name: String,
+    _locked: File,
+}
+
+impl Identity {
+    /// Takes the name of this folder, or the next process would have no reason to wait. Returns `None` if another process has
+    /// it, or if the system does not tell one boot from another.
+    pub(super) fn take(folder: &Path, random: &str) -> io::Result<Option<Self>> {
+        let Ok(boot) = fs::read_to_string(BOOT_ID) else {
+            return Ok(None);
+        };
+        fs::create_dir_all(folder)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.mode(0o600).open(folder.join(FILE))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let mut id = String::new();
+        file.read_to_string(&mut id)?;
+        if id.trim().is_empty() {
+            random.clone_into(&mut id);
+            file.rewind()?;
+            file.write_all(id.as_bytes())?;
+        }
+        let place = file.metadata()?;
+        let mut hasher = Sha256::new();
+        for part in [id.trim(), boot.trim()] {
+            hasher.update(part);
+            hasher.update([0]);
+        }
+        hasher.update(place.dev().to_le_bytes());
+        hasher.update(place.ino().to_le_bytes());
+        let name = hex(&hasher.finalize()[..16]);
+        Ok(Some(Self {
+            name,
+            _locked: file,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(folder: &Path) -> Option<String> {
+        Some(Identity::take(folder, "a1b2").unwrap()?.name)
+    }
+
+    #[test]
+    fn a_restart_in_the_same_folder_has_the_same_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = name(folder.path()).unwrap();
+        assert_eq!(name(folder.path()), Some(first));
+    }
+
+    #[test]
+    fn a_second_process_in_the_same_folder_has_another_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let _first = Identity::take(folder.path(), "a1b2").unwrap().unwrap();
+        assert_eq!(name(folder.path()), None);
+    }
+
+    #[test]
+    fn a_copy_of_the_folder_has_another_name() {
+        let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let first = name(folder.path()).unwrap();
+        fs::copy(folder.path().join(FILE), copy.path().join(FILE)).unwrap();
+        assert_ne!(name(copy.path()), Some(first));
+    }
+}

@@ -222,27 +222,25 @@ pub(crate) fn refusal(stop: &StopReason, words: &str) -> Result<(), ModelFault> 
 
 /// Returns the text of a schema for the arguments of a function, which every provider wants to be that of an object.
 pub(crate) fn object_schema(schema: &Schema) -> Cow<'_, str> {
-    with_members(schema, &[("type", || "object".into())])
+    with_members(schema, &["type"])
 }
 
 /// Returns the same in the form that OpenAI's APIs want: with properties, also when there are none.
 pub(crate) fn schema_with_properties(schema: &Schema) -> Cow<'_, str> {
-    let no_properties = || Value::Object(Map::new());
-    with_members(
-        schema,
-        &[("type", || "object".into()), ("properties", no_properties)],
-    )
+    with_members(schema, &["type", "properties"])
 }
 
-/// Returns the text of a schema with these members, of which most have all.
-fn with_members<'a>(schema: &'a Schema, members: &[(&str, fn() -> Value)]) -> Cow<'a, str> {
-    let has = |(name, _): &(&str, fn() -> Value)| schema.get(*name).is_some();
-    if schema.is_object() && members.iter().all(has) {
+/// Returns the text of a schema with these members. Most schemas have them.
+fn with_members<'a>(schema: &'a Schema, members: &[&str]) -> Cow<'a, str> {
+    if members.iter().all(|name| schema.get(*name).is_some()) {
         return schema.text().into();
     }
     let mut object = schema.as_object().cloned().unwrap_or_default();
-    for (name, value) in members {
-        object.entry(*name).or_insert_with(value);
+    for name in members {
+        object.entry(*name).or_insert_with(|| match *name {
+            "type" => Value::from("object"),
+            _ => Value::Object(Map::new()),
+        });
     }
     Value::Object(object).to_string().into()
 }

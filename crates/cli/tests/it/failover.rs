@@ -19,7 +19,7 @@ const CRASH_AFTER: usize = 15;
 /// Sends a message until a server acknowledges it, each time under the same id; returns the task's id.
 fn send(servers: &[Serving], number: usize) -> String {
     let mut message = message("deploy it");
-    message["message"]["contextId"] = json!(format!("c-{}", number % 10));
+    message["message"]["contextId"] = json!(format!("c-{number}"));
     message["configuration"] = json!({ "returnImmediately": true });
     let started = Instant::now();
     loop {
@@ -123,10 +123,7 @@ fn turns_survive_a_failover_to_a_synchronous_standby() {
         completed <= runs.len() && runs.len() <= completed + asked,
         "{states:?} {runs:?}"
     );
-    assert!(
-        asked <= 10,
-        "more than one question for each conversation: {states:?}"
-    );
+    assert!(completed >= TASKS / 2, "{states:?}");
     assert_eq!(tasks.len(), completed + asked, "{states:?}");
     let ids: std::collections::BTreeSet<&String> = tasks.iter().collect();
     assert_eq!(ids.len(), TASKS);

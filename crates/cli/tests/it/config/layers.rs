@@ -77,10 +77,9 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
         stream = false
         baseUrl = "http://127.0.0.1:1"
         apiKeyEnv = "MY_KEY"
-        [[approval.rules]]
-        action = "allow"
-        agent = "operator"
-        match = "notes/*"
+        [approval]
+        expiry = "23d"
+        rules = [{ action = "allow", agent = "operator", match = "notes/*" }]
         [tools.exec]
         read = ["/data"]
         write = ["/out", "~/more"]
@@ -290,6 +289,7 @@ fn every_key_can_be_set_and_reaches_its_own_field() {
     );
     assert_eq!(session.lease.0, Duration::from_secs(18));
     assert_eq!(session.ttl, Some(Duration::from_secs(19 * 86_400)));
+    assert_eq!(loaded.settings.approval.expiry.as_secs(), 23 * 86_400);
     let [remote] = &loaded.settings.a2a.remote_agents.0[..] else {
         panic!("{:?}", loaded.settings.a2a);
     };

@@ -27,8 +27,8 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Takes the name of this folder, or the next process would have no reason to wait. Returns `None` if another process has
-    /// it, or if the system does not tell one boot from another.
+    /// Takes the name of this folder. Returns `None` if another process has it, or if the system does not tell one boot from
+    /// another.
     pub(super) fn take(folder: &Path, random: &str) -> io::Result<Option<Self>> {
         let Ok(boot) = fs::read_to_string(BOOT_ID) else {
             return Ok(None);

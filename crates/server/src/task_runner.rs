@@ -197,24 +197,17 @@ impl TaskRunner {
                 self.context.notify(Notice::Error(error));
                 return Ok(RunResult::Deferred);
             }
-            RunnerError::Waiting { request } => {
-                let text = format!(
+            RunnerError::Waiting { request } => Report::Rejected(
+                format!(
                     "this conversation waits for an answer to `{request}`; start another one, or send this message again later"
-                );
-                Report::Rejected(StatusMessage::from(text).not_started())
-            }
+                )
+                .into(),
+            ),
             RunnerError::Store(_) if !self.is_unknown(run).await => {
                 self.context.notify(Notice::Error(error));
                 return Ok(RunResult::Deferred);
             }
-            error => {
-                let text = StatusMessage::from(self.public_text(error));
-                Report::Failed(if self.is_unknown(run).await {
-                    text.not_started()
-                } else {
-                    text
-                })
-            }
+            error => Report::Failed(self.public_text(error).into()),
         };
         reporter.report(report).await.map(reported)
     }

@@ -9,7 +9,6 @@ mod limits;
 mod listing;
 mod malformed;
 mod memory;
-mod message_ids;
 mod refusing;
 mod restarting;
 mod sending;

@@ -3,15 +3,11 @@
 
 use crate::server::message_identity::{self, MessageIdentity};
 use crate::server::render::{self, View};
-use crate::server::report::STARTED;
 use crate::server::{ArtifactChunk, Report, ReportError, ServerLimits, StatusMessage};
 use a2a::{Artifact, Message, Part, PartContent, Role, Task, TaskState, TaskStatus};
 use lango_core::{TaskRecord, Text, Timestamp, UserId};
 use serde_json::Value;
 use std::collections::HashMap;
-
-/// How long the id of a message is remembered after its task has ended.
-const MESSAGE_MEMORY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A task as clients see it, with what is stored beside it.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,25 +122,10 @@ impl TaskDocument {
     }
 
     /// Returns whether the client has sent more than the message that opened the task.
-    fn has_follow_ups(&self) -> bool {
+    pub fn has_follow_ups(&self) -> bool {
         let history = self.task.history.as_deref().unwrap_or_default();
         let sent = history.iter().filter(|message| message.role == Role::User);
         sent.count() > 1
-    }
-
-    /// Returns whether its first message, sent again, opens a task of its own. That is so if the client has continued the task,
-    /// and thus knows of it, if the task ended before anything ran, and if it ended longer ago than message ids are
-    /// remembered.
-    pub fn may_open_again(&self, now: Timestamp) -> bool {
-        let is_forgotten = now.0.saturating_sub(self.updated.0) > MESSAGE_MEMORY_MS;
-        self.has_follow_ups()
-            || self.state().is_terminal() && (is_forgotten || self.ended_before_start())
-    }
-
-    fn ended_before_start(&self) -> bool {
-        let message = self.task.status.message.as_ref();
-        let metadata = message.and_then(|message| message.metadata.as_ref());
-        metadata.is_some_and(|metadata| metadata.get(STARTED) == Some(&Value::Bool(false)))
     }
 
     /// Returns whether the history has this message of the client.

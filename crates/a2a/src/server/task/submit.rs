@@ -127,8 +127,8 @@ impl Task {
         }
     }
 
-    /// Decides whether a message that opened a task before is a retry of it. If not, a task is opened under another key, which
-    /// all replicas derive in the same way.
+    /// Decides whether a message that opened a task before is a retry. A client that continued that task knows of it, so it
+    /// means the message anew, and a task is opened under another key.
     pub(super) fn known_loaded(
         &mut self,
         mut opening: Opening,
@@ -136,13 +136,9 @@ impl Task {
         loaded: Result<Box<TaskDocument>, LoadError>,
     ) {
         match (loaded, &self.state) {
-            (Ok(document), State::New { key }) if document.may_open_again(self.now) => {
-                if opening.tries == 0 {
-                    let problem = "opened too many tasks before; use a new id";
-                    let refusal = Refusal::field("message.messageId", problem);
-                    self.abandon_opening(&opening, Answer::Refused(refusal));
-                    return;
-                }
+            (Ok(document), State::New { key })
+                if document.has_follow_ups() && opening.tries > 0 =>
+            {
                 opening.tries -= 1;
                 let key = format!("{key}/{known}");
                 self.perform(Effect::StoreNew { key }, Await::Opened(opening));

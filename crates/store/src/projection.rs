@@ -86,6 +86,16 @@ impl<'a> RowChanges<'a> {
         *self == Self::default()
     }
 
+    /// Returns whether only rows of turns and of the session change.
+    pub(crate) fn is_of_turn(&self) -> bool {
+        self.requested.is_empty()
+            && self.granted.is_empty()
+            && self.answered.is_empty()
+            && self.threads.is_empty()
+            && self.ended_threads.is_empty()
+            && self.attachments.is_empty()
+    }
+
     fn add(&mut self, event: &'a Event) -> Result<()> {
         let (seq, time) = (stored(event.seq)?, stored(event.time.0)?);
         for attachment in event.body.attachments() {

@@ -233,7 +233,11 @@ async fn send_once<'a>(
         changes = serde_json::to_string(&rows.changes)
             .map_err(|error| Failure::other(format!("rows cannot be written: {error}")))?;
         values.push(changes.to_value());
-        append.with_changes
+        if rows.changes.is_of_turn() {
+            append.with_turn
+        } else {
+            append.with_changes
+        }
     };
     let found = tx.query_opt(statement, &values, AppendReply::of).await?;
     found.ok_or_else(|| Failure::other("an append was not answered"))

@@ -1,8 +1,9 @@
 //! The statements that write sessions and logs.
 //!
 //! PostgreSQL appends with one statement. It locks the row that says who owns the session, so that no other replica can take
-//! the session over between its check and its commit, and writes only if the log ends where the batch begins. A batch
-//! that changes nothing but the log is sent in a shorter form.
+//! the session over between its check and its commit, and writes only if the log ends where the batch begins. It has shorter
+//! forms for batches that change few other tables: PostgreSQL prepares a write to each table that a statement names, which takes
+//! longer than the writes of most batches.
 
 use crate::archive::is_hidden;
 use crate::engine::{Sql, sql, statements};
@@ -46,22 +47,25 @@ statements! {
     REMOTE_THREAD: "SELECT context, task FROM remote_threads WHERE session = $1 AND agent = $2";
 }
 
-/// Two forms of PostgreSQL's append. `$1` is the session, `$3` the first `seq`, `$4` the hash before it, and `$5` to `$10`
+/// The forms of PostgreSQL's append. `$1` is the session, `$3` the first `seq`, `$4` the hash before it, and `$5` to `$10`
 /// are the columns of the events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Append {
     /// Of a batch that changes no other rows.
     pub log_only: Sql,
-    /// Of a batch with the [`RowChanges`](crate::projection::RowChanges) in `$11`.
+    /// Of a batch whose [`RowChanges`](crate::projection::RowChanges), in `$11`, are those of a turn.
+    pub with_turn: Sql,
+    /// Of a batch with any changes in `$11`.
     pub with_changes: Sql,
 }
 
-/// Both forms of an append that begins with a guard.
+/// All forms of an append that begins with a guard.
 macro_rules! append {
     ($guard:literal) => {
         Append {
             log_only: sql!(sqlite: "", postgres: concat!($guard, written!(), found!())),
-            with_changes: sql!(sqlite: "", postgres: concat!($guard, written!(), changed!(), found!())),
+            with_turn: sql!(sqlite: "", postgres: concat!($guard, written!(), turn_changed!(), found!())),
+            with_changes: sql!(sqlite: "", postgres: concat!($guard, written!(), turn_changed!(), changed!(), found!())),
         }
     };
 }
@@ -88,8 +92,8 @@ macro_rules! written {
     };
 }
 
-/// Writes the other tables. An array of digests is guessed to be shorter than a set of them, so that puts are looked up by key.
-macro_rules! changed {
+/// Writes turns and the session.
+macro_rules! turn_changed {
     () => {
         r#",
      started AS (
@@ -110,7 +114,14 @@ macro_rules! changed {
            SET updated = coalesce(change.last_finished, CASE may.turns WHEN 0 THEN change.first_asked END, updated),
                title = coalesce(CASE may.turns WHEN 0 THEN change.title END, sessions.title)
           FROM may, jsonb_to_record($11 -> 'session') AS change (title text, first_asked bigint, last_finished bigint)
-         WHERE id = $1 AND (change.last_finished IS NOT NULL OR may.turns = 0 AND change.first_asked IS NOT NULL)),
+         WHERE id = $1 AND (change.last_finished IS NOT NULL OR may.turns = 0 AND change.first_asked IS NOT NULL))"#
+    };
+}
+
+/// Writes the other tables. An array of digests is guessed to be shorter than a set of them, so that puts are looked up by key.
+macro_rules! changed {
+    () => {
+        r#",
      requested AS (
         INSERT INTO approvals (session, id, "user", turn, time, request, pattern, folder)
         SELECT $1, ask.id, may.owner, ask.turn, ask.time, ask.request, ask.pattern, ask.folder
@@ -189,8 +200,11 @@ pub(crate) const APPEND_HIDDEN: Append = append!(
 
 /// Appends of imports and of events that change other rows.
 #[cfg(test)]
-pub(crate) const RARE_APPENDS: [Sql; 4] = [
+pub(crate) const RARE_APPENDS: [Sql; 7] = [
     APPEND_HIDDEN.log_only,
+    APPEND_FREE.with_turn,
+    APPEND_LEASED.with_turn,
+    APPEND_HIDDEN.with_turn,
     APPEND_FREE.with_changes,
     APPEND_LEASED.with_changes,
     APPEND_HIDDEN.with_changes,

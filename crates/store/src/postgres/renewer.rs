@@ -136,6 +136,8 @@ struct Connected<'a> {
     is_behind: Arc<AtomicBool>,
     /// The database's clock in seconds, and when it was read.
     clock: Option<(f64, Moment)>,
+    /// When the clock was last found to have been set back, or was first read.
+    clock_set: Moment,
     /// The process id of this connection on the server, which also delivers notifications to their sender.
     own: i32,
 }
@@ -161,6 +163,7 @@ impl<'a> Connected<'a> {
                 received,
                 is_behind,
                 clock: None,
+                clock_set: Moment::ZERO,
                 own,
             })
         };
@@ -223,8 +226,12 @@ impl<'a> Connected<'a> {
             read - clock > passed - MAX_DRIFT.as_secs_f64()
         });
         if !is_steady {
-            let length = self.leases.length.as_secs_f64();
-            self.query(SHORTEN, &[&length]).await?;
+            self.clock_set = asked;
+        }
+        // More than once, because rows that are locked are skipped.
+        let length = self.leases.length;
+        if asked.saturating_sub(self.clock_set) <= length {
+            self.query(SHORTEN, &[&length.as_secs_f64()]).await?;
         }
         Ok(())
     }

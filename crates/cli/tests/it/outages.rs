@@ -138,6 +138,9 @@ fn a_move_is_refused_while_a_server_uses_either_database() {
     let store = format!("session.store={address}");
     let lango = serving.lango.beside();
     let mut serving = Serving::start_with(lango, &["-c", &store]);
+    serving.say("hello");
+    // It marks a schema that it created within a moment.
+    std::thread::sleep(std::time::Duration::from_secs(1));
     let ran = serving
         .lango
         .run(&["store", "move", &address, "sqlite:newer.db"]);

@@ -195,16 +195,17 @@ impl<'a> Connected<'a> {
                 self.renew().await?;
             }
             if self.leases.is_server() && !is_attached {
-                self.query(ATTACH_SERVER, &[]).await?;
-                is_attached = true;
+                let marked = self.query(ATTACH_SERVER, &[]).await?;
+                is_attached = marked.first().is_some_and(|row| row.get(0));
             }
+            let is_unmarked = self.leases.is_server() && !is_attached;
             tokio::select! {
                 () = self.leases.wake.notified() => {}
                 _ = renewal.tick() => {
                     self.check_clock().await?;
                     self.renew().await?;
                 }
-                () = tokio::time::sleep(PAUSE), if is_left || self.leases.state().is_renewal_due => {}
+                () = tokio::time::sleep(PAUSE), if is_left || is_unmarked || self.leases.state().is_renewal_due => {}
                 received = self.received.recv() => match received {
                     Some(notification) => self.receive(&notification),
                     None => return Err(Failure::Timeout),

@@ -115,9 +115,12 @@ macro_rules! server_lock {
     };
 }
 
-/// Marks this connection as that of a server.
-pub(in crate::postgres) const ATTACH_SERVER: &str =
-    concat!("SELECT pg_advisory_lock_shared(", server_lock!(), ")");
+/// Marks this connection as that of a server. Returns whether there was a schema to mark: a new one may not be created yet.
+pub(in crate::postgres) const ATTACH_SERVER: &str = concat!(
+    "SELECT current_schema() IS NOT NULL, pg_advisory_lock_shared(",
+    server_lock!(),
+    ")"
+);
 
 /// Returns whether no server is connected.
 pub(in crate::postgres) const HAS_NO_SERVER: Sql = Sql::only_postgres(concat!(

@@ -103,7 +103,7 @@ impl AgentServer {
         self.shared.recover(Scope::Stale).await
     }
 
-    /// Brings a task that waits up to date with what the agent knows. If that fails, the next look at the task does it.
+    /// Updates a waiting task with the agent's status. If this fails, the next request for the task retries it.
     pub async fn refresh(&self, user: &UserId, id: &str) {
         operations::refresh(&self.shared, (user.clone(), id.to_owned())).await;
     }

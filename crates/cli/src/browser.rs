@@ -99,10 +99,14 @@ pub fn open(parts: &Parts<'_>) -> Result<(Vec<Arc<dyn Tool>>, BrowserStatus), Fa
 }
 
 fn find(parts: &Parts<'_>) -> Result<BrowserProgram, String> {
-    if *parts.strength != Strength::Full || cfg!(not(target_os = "linux")) {
-        return Err(
-            "a browser needs the full sandbox; `lango doctor` says what is missing".to_owned(),
-        );
+    let missing = match parts.strength {
+        Strength::Full if cfg!(target_os = "linux") => None,
+        Strength::Full => Some("a browser is only confined on Linux"),
+        Strength::Degraded { missing } => Some(missing.as_str()),
+        Strength::None { why } => Some(why.as_str()),
+    };
+    if let Some(missing) = missing {
+        return Err(format!("a browser needs the full sandbox: {missing}"));
     }
     let found = find_browser(parts.settings.path.as_deref(), parts.search_path);
     found.map_err(|error| error.to_string())

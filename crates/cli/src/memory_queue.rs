@@ -1,5 +1,5 @@
-//! Memory work after the turns of a server: off the path of answers, a few sessions at a time, and once for all turns of a
-//! session that end within two seconds.
+//! Updates memory after the turns of a server. Answers do not wait for it. A few sessions are updated at a time, and turns of
+//! one session that end within two seconds cause a single update.
 
 use lango_core::{SessionId, UserId};
 use lango_knowledge::Memory;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// Sessions that are worked on at a time.
 const WORKERS: usize = 2;
 
-/// How long a session waits, so that its next turns need no work of their own.
+/// How long to wait after a turn, so that the next turns of the session are covered by the same update.
 const DELAY: Duration = Duration::from_secs(2);
 
 /// Sessions that may wait. What does not fit is done after the session's next turn.

@@ -62,7 +62,7 @@ pub enum Asks {
 }
 
 impl Asks {
-    /// Returns whether it is asked if a call may run.
+    /// Returns whether the question is if a call may run.
     pub fn is_permission(&self) -> bool {
         *self == Self::Permission
     }
@@ -159,7 +159,7 @@ pub enum AnsweredBy {
     Nobody,
     /// The turn ended while it waited, which means no.
     TurnEnded,
-    /// It waited for longer than `approval.expiry`, which means no.
+    /// The request expired (`approval.expiry`), which denies it.
     Expired,
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// A shared JSON schema. Its text is written once, however often it is sent.
+/// A shared JSON schema that caches its text.
 #[derive(Clone)]
 pub struct Schema(Arc<Parts>);
 

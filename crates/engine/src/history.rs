@@ -74,7 +74,7 @@ impl LookBack {
         before.min(self.turns.len())
     }
 
-    /// Returns the bytes of all turns, as they count for a request.
+    /// Returns the total size of all turns in bytes, as counted for a request.
     pub(crate) fn bytes(&self) -> usize {
         self.turns.iter().map(|past| past.bytes).sum()
     }

@@ -371,7 +371,7 @@ async fn sent(request: RequestBuilder, token: Option<&str>) -> Result<Response, 
     request.send().await.map_err(Faulty::Client)
 }
 
-/// Keeps what the library would drop of a list of tools.
+/// Moves the `execution` fields of a tool list to where the library keeps them.
 fn with_execution(mut event: Sse) -> Sse {
     if let Some(data) = &event.data
         && let Cow::Owned(moved) = move_execution(data.as_bytes())

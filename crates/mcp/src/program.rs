@@ -36,7 +36,8 @@ pub(crate) type TrustedFiles = BTreeMap<String, String>;
 /// What a Python program must not do: load modules from the directory that it is started in.
 const SAFE_PATH: &str = "PYTHONSAFEPATH";
 
-/// Where package runners have their caches. It is the private directory of the server, so that packages are downloaded once.
+/// The variable that locates the caches of package runners. It names the server's private directory, so that packages are
+/// downloaded once.
 const HOME: &str = "HOME";
 
 /// Has npm use its cache without asking the registry. Versions are exact, so what was downloaded is what is wanted.

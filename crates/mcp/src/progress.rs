@@ -1,4 +1,4 @@
-//! What the user hears while a server takes long to start.
+//! Shows the user that a server is still starting.
 
 use std::fmt;
 use std::pin::pin;

@@ -1,14 +1,14 @@
-//! Tools that a server runs only as tasks, which lango does not offer. The library's tool has no field for `execution`, so it is
-//! moved into `_meta` before a message is parsed.
+//! Finds the tools that a server runs only as tasks, which lango does not offer. The library drops the field `execution` of a
+//! tool, so it is moved into `_meta` before the library parses the message.
 
 use rmcp::model::Tool;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// Where `execution` is found in the `_meta` of a tool.
+/// The key in a tool's `_meta` that holds its `execution` field.
 const EXECUTION: &str = "lango/execution";
 
-/// The field that says whether a tool is run as a task. A message without it is not touched.
+/// The text that a message with such a field contains. Messages without it are left unchanged.
 const TASK_SUPPORT: &[u8] = b"taskSupport";
 
 /// Moves the `execution` of the tools in an answer into their `_meta`.

@@ -4,7 +4,7 @@
 use lango_core::{Message, ModelRequest};
 use std::collections::BTreeMap;
 
-/// Names as they are sent. Both maps are empty if all names are sent as they are.
+/// Maps function names to the names sent to the provider. Both maps are empty if no name has to change.
 #[derive(Default)]
 pub(crate) struct Names {
     /// From the name that is sent to the own one.
@@ -72,7 +72,7 @@ fn names_in(message: &Message) -> Vec<&str> {
     }
 }
 
-/// Returns whether every provider takes a name.
+/// Returns whether every provider accepts this name unchanged.
 fn is_plain(name: &str) -> bool {
     begins_well(name) && name.len() <= Names::CHARACTERS && name.chars().all(is_taken)
 }

@@ -1,8 +1,9 @@
 //! A wire is how one family of providers is spoken to: what a request looks like, and how its reply is read. It knows
 //! nothing of connections; see `http` for those.
 
+use crate::names::Names;
 use lango_core::{
-    ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Schema, StopReason, Text,
+    Function, ModelEvent, ModelFault, ModelReply, ModelRequest, Opaque, Schema, StopReason, Text,
 };
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -95,12 +96,12 @@ pub(crate) struct WireRequest {
     pub body: RequestBody,
 }
 
-/// The body of a request: an object with some fields, and the declarations of tools as text, since they are long and
-/// always the same.
+/// The JSON body of a request. Tool declarations are long and rarely change, so they are kept as text instead of being parsed
+/// and written for each request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RequestBody {
     pub fields: Value,
-    /// The text of the field `tools`.
+    /// The value of the field `tools`, as JSON text.
     pub tools: Option<String>,
 }
 
@@ -114,7 +115,7 @@ impl From<Value> for RequestBody {
 }
 
 impl RequestBody {
-    /// Declares tools, each by its JSON text.
+    /// Sets the field `tools` to a list of these JSON texts.
     pub fn declare(&mut self, tools: impl Iterator<Item = String>) {
         let tools: Vec<String> = tools.collect();
         self.tools = Some(format!("[{}]", tools.join(",")));
@@ -133,7 +134,7 @@ impl RequestBody {
     }
 }
 
-/// Writes a JSON string.
+/// Returns a text as a JSON string, quoted and escaped.
 pub(crate) fn quoted(text: &str) -> String {
     // Writing text cannot fail.
     serde_json::to_string(text).unwrap_or_default()
@@ -220,17 +221,27 @@ pub(crate) fn refusal(stop: &StopReason, words: &str) -> Result<(), ModelFault> 
     Err(ModelFault::Refused { detail })
 }
 
-/// Returns the text of a schema for the arguments of a function, which every provider wants to be that of an object.
+/// Returns the JSON text of a schema for a function's arguments. Every provider requires it to have `type`.
 pub(crate) fn object_schema(schema: &Schema) -> Cow<'_, str> {
     with_members(schema, &["type"])
 }
 
-/// Returns the same in the form that OpenAI's APIs want: with properties, also when there are none.
-pub(crate) fn schema_with_properties(schema: &Schema) -> Cow<'_, str> {
+/// Like [`object_schema`], with `properties` even if there are none, which OpenAI's APIs require.
+fn schema_with_properties(schema: &Schema) -> Cow<'_, str> {
     with_members(schema, &["type", "properties"])
 }
 
-/// Returns the text of a schema with these members. Most schemas have them.
+/// Returns the members that describe a function in both of OpenAI's APIs, as JSON text.
+pub(crate) fn function_members(function: &Function, names: &Names) -> String {
+    format!(
+        r#""name":{},"description":{},"parameters":{}"#,
+        quoted(names.sent(&function.name)),
+        quoted(&function.description),
+        schema_with_properties(&function.parameters),
+    )
+}
+
+/// Returns the JSON text of a schema, with defaults for members that it lacks.
 fn with_members<'a>(schema: &'a Schema, members: &[&str]) -> Cow<'a, str> {
     if members.iter().all(|name| schema.get(*name).is_some()) {
         return schema.text().into();

@@ -13,13 +13,14 @@
 #[allow(dead_code, reason = "the tests use all of it")]
 mod support;
 
+use lango_testkit::http::read_body;
 use lango_testkit::model::{ScriptedModel, say};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use support::{TOKEN, TestServer, message};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
 const CLIENTS: usize = 16;
@@ -74,29 +75,11 @@ async fn talk(address: SocketAddr, client: usize, messages: usize) -> Vec<Durati
         );
         let began = Instant::now();
         stream.write_all(request.as_bytes()).await.unwrap();
-        let reply = read_reply(&mut stream).await;
+        let reply = String::from_utf8(read_body(&mut stream).await).unwrap();
         times.push(began.elapsed());
         assert!(reply.contains("TASK_STATE_COMPLETED"), "{reply}");
     }
     times
-}
-
-async fn read_reply(stream: &mut BufReader<TcpStream>) -> String {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        stream.read_line(&mut line).await.unwrap();
-        let line = line.trim_end().to_ascii_lowercase();
-        if let Some(value) = line.strip_prefix("content-length: ") {
-            length = value.parse().unwrap();
-        }
-        if line.is_empty() {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).await.unwrap();
-    String::from_utf8(body).unwrap()
 }
 
 fn cpu_seconds() -> f64 {

@@ -1,5 +1,5 @@
-//! Ends turns of callers that wait for an answer for too long: what they ask for is denied, no model is asked again, and the
-//! task fails. Callers cannot answer themselves, so a forgotten question would block their conversation for ever.
+//! Ends turns of callers whose approvals have been pending for too long: the calls are denied, no model is called again, and
+//! the task fails. Callers cannot approve calls themselves, so a forgotten approval would block their conversation for ever.
 
 use crate::context::{Notice, ServerContext};
 use lango_a2a::server::AgentServer;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// Longest interval between two scans. With a short expiry they are more frequent.
 const SCAN_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The search for approvals that have waited for too long.
+/// Finds and ends turns whose approvals have expired.
 pub(crate) struct ApprovalExpiry {
     user: UserId,
     after: Duration,
@@ -31,7 +31,7 @@ impl ApprovalExpiry {
         }
     }
 
-    /// Ends the turns that have waited for too long, if a scan is due. What fails is tried again by the next scan.
+    /// Ends the turns whose approvals have expired, if a scan is due. The next scan retries what fails.
     pub async fn scan(&mut self, context: &dyn ServerContext, server: &AgentServer) {
         if Instant::now() < self.next_scan {
             return;
@@ -54,7 +54,7 @@ impl ApprovalExpiry {
         }
     }
 
-    /// Returns the turns with an overdue request, and the time before which that was asked.
+    /// Returns the turns with an expired approval, and the time before which it was requested.
     async fn overdue(
         &self,
         context: &dyn ServerContext,

@@ -1,16 +1,16 @@
-//! Conversations whose last turn ended here, so that the next turn of a session need not read its log again.
+//! A cache of conversations whose last turn ran in this process, so that the next turn of a session need not read its log.
 //!
-//! They are only hints: a turn that starts from one that is out of date is refused by the log, and reads it then.
+//! An entry may be stale. The log then rejects the first append of a turn, and the conversation reads the log again.
 
 use hashlink::LruCache;
 use lango_core::SessionId;
 use lango_engine::Conversation;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Number of conversations; the least recently used is dropped first.
+/// How many conversations are cached. The least recently used is evicted first.
 const MAX_CONVERSATIONS: usize = 512;
 
-/// Size of the history of one conversation. Longer ones are read again for each turn.
+/// The largest history that is cached, in bytes. Sessions with a longer one are read for each turn.
 const MAX_HISTORY_BYTES: usize = 64 * 1024;
 
 pub(crate) struct Conversations(Mutex<LruCache<SessionId, Conversation>>);
@@ -27,7 +27,7 @@ impl Conversations {
         self.lock().remove(session)
     }
 
-    /// Stores a conversation for the next turn, unless that would have to read the log anyway.
+    /// Caches a conversation, unless its history is too long or its next turn has to read the log anyway.
     pub fn put(&self, conversation: Conversation) {
         if conversation.is_current() && conversation.history_bytes() <= MAX_HISTORY_BYTES {
             let session = conversation.session().clone();

@@ -1,5 +1,5 @@
-//! Files that callers send as bytes or as URLs. They are stored as attachments, and the message refers to them. Short text
-//! that comes as bytes becomes text of the message: clients send what a user wrote that way.
+//! Files that callers send as bytes or as URLs. They are stored as attachments, and the message refers to them. A short text
+//! file is inserted into the message instead, because some clients send the user's text as a file.
 
 use crate::messages;
 use crate::{Notice, ServerContext};
@@ -22,11 +22,11 @@ pub const INPUT_MODES: [&str; 8] = [
     "image/webp",
 ];
 
-/// The most text of files, in bytes, that becomes text of one message. The text of other files is attached.
+/// How many bytes of text files are inserted into one message. Further files are attached.
 const INLINE_TEXT_BYTES: usize = 64 * 1024;
 
-/// Stores the files of a message and puts references in their place. Those at URLs are fetched first. Short text of `text/*`
-/// files is put in their place itself.
+/// Stores the files of a message and replaces them with references. Files at URLs are fetched first. Short `text/*` files are
+/// replaced with their text.
 pub(crate) async fn store_files(
     context: &dyn ServerContext,
     user: &UserId,
@@ -82,7 +82,7 @@ pub(crate) async fn store_files(
     Ok(message)
 }
 
-/// Returns the text of a file, if it is short enough to become text of the message.
+/// Returns the text of a text file that is short enough to be inserted into the message.
 fn inline_text(file: &AttachedFile, most_bytes: usize) -> Option<String> {
     if file.bytes.len() > most_bytes || !file.media_type.starts_with("text/") {
         return None;
@@ -96,7 +96,7 @@ fn has_text_type(part: &Part) -> bool {
         .is_some_and(|start| start.eq_ignore_ascii_case("text/"))
 }
 
-/// Checks that the text of the message, with that of its files, is within the limit of a turn.
+/// Checks that the text of the message, inserted files included, is within the limit of a turn.
 fn check_length(message: &Message) -> Result<(), FileError> {
     match messages::question(message).len() {
         length if length > Runner::INPUT_BYTES => Err(invalid(format!(

@@ -71,7 +71,7 @@ impl Recovery {
         }
     }
 
-    /// From now on ends turns of this user that wait for an answer for longer than this.
+    /// Also ends turns of this user whose approvals have been pending for longer than `after`.
     pub fn with_expiry(self, user: UserId, after: Duration, clock: Arc<dyn Clock>) -> Self {
         Self {
             expiry: Some(ApprovalExpiry::new(user, after, clock)),

@@ -1,7 +1,7 @@
-//! Marks what was in flight when a database was backed up. In the original database it may have gone on, so resuming it could
-//! repeat effects: whoever finds a marked turn or task asks the user first.
+//! Marks the turns and tasks that were in flight when a database was backed up. They may have continued in the original
+//! database, so resuming them could repeat effects. A server that finds a marked one asks the user first.
 //!
-//! A turn is marked by an event of its log, a task whose turn has not started by the metadata of its message.
+//! The mark of a turn is an event in its log. A task whose turn has not started is marked in the metadata of its message.
 
 use a2a::{Message, Role, Task};
 use lango_core::{
@@ -11,18 +11,18 @@ use lango_core::{
 use serde_json::json;
 use std::sync::Arc;
 
-/// The metadata key of a message that was marked.
+/// The metadata key that marks a message.
 const MARK: &str = "lango/restored";
 
-/// Turns and tasks that are read at a time.
+/// How many turns or tasks are read at a time.
 const PAGE: usize = 64;
 
-/// How much was in flight.
+/// How many turns and tasks were in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct InFlight {
-    /// Turns without an end, those that wait for an approval included.
+    /// Unfinished turns, including those with pending approvals.
     pub turns: u64,
-    /// Tasks of callers that had to run.
+    /// Unfinished tasks of callers.
     pub tasks: u64,
 }
 
@@ -39,8 +39,7 @@ pub struct RestoredStore<'a> {
 }
 
 impl RestoredStore<'_> {
-    /// Marks all that is in flight. Marking twice does no harm. Fails with [`StoreError::Busy`] if a process is at work in a
-    /// session.
+    /// Marks every unfinished turn and task that is not marked yet. Fails with [`StoreError::Busy`] if a process is running a turn.
     pub async fn mark_in_flight(&self, now: Timestamp) -> Result<InFlight, StoreError> {
         Ok(InFlight {
             turns: self.mark_turns(now).await?,
@@ -126,7 +125,7 @@ fn is_mark(event: &Event) -> bool {
     )
 }
 
-/// Marks the message that a task is about; returns whether it was not marked before.
+/// Marks the last message of the user in a task. Returns whether it was unmarked before.
 fn mark_message(task: &mut Task) -> bool {
     let mut history = task.history.iter_mut().flatten().rev();
     let Some(message) = history.find(|message| message.role == Role::User) else {

@@ -71,8 +71,9 @@ impl TaskRunner {
         Ok(ended)
     }
 
-    /// Returns the conversation of a session, for a new task as its last turn here left it. The log may have the turn of a task
-    /// that is resumed; in another copy of the database that turn may have gone on, and then the user is asked first.
+    /// Returns the conversation in which a task runs: for a new task the one of the session's last turn here, if there is one;
+    /// for a resumed task a conversation that reads the log. If the database may be a copy, a resumed task asks the user first,
+    /// because it may have continued in the original.
     fn conversation_for(&self, run: &TaskRun, session: &SessionId) -> Conversation {
         let runner = self.context.runner();
         let recent = self.conversations.take(session);

@@ -64,7 +64,7 @@ impl Chain {
         self.count
     }
 
-    /// Returns the hash of the last checked row; empty before the first.
+    /// Returns the hash of the last row checked so far; empty if no row was.
     pub fn hash(&self) -> &[u8] {
         &self.hash
     }

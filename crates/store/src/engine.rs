@@ -72,7 +72,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// Reads a few rows by their keys. SQLite does that on the caller's thread, which takes less time than to wake another.
+    /// Reads a few rows by key. SQLite does this on the caller's thread: that is faster than waking a reader thread.
     pub(crate) fn lookup<A: Input, T: Output>(&self, given: A, work: Work<A, T>) -> Answer<'_, T> {
         self.run(Mode::Lookup, given, work)
     }

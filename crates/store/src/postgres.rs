@@ -93,7 +93,7 @@ impl PostgresEngine {
         &self.renewer.leases
     }
 
-    /// Makes this replica a server.
+    /// Registers this replica as a server.
     pub(crate) fn attach_server(&self, folder: &Path) -> Result<(), StoreError> {
         self.table().attach_server(folder).map_err(|error| {
             let folder = folder.display();

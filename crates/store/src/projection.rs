@@ -86,7 +86,7 @@ impl<'a> RowChanges<'a> {
         *self == Self::default()
     }
 
-    /// Returns whether only rows of turns and of the session change.
+    /// Returns whether only `turns` and `sessions` change.
     pub(crate) fn is_of_turn(&self) -> bool {
         self.requested.is_empty()
             && self.granted.is_empty()

@@ -139,9 +139,9 @@ impl Store {
         }
     }
 
-    /// Marks the database as used by a server, for as long as the result and the store live. In PostgreSQL the server also gets
-    /// the name of its folder, so that the next one there acquires the leases of one that crashed at once; call it before the
-    /// first lease.
+    /// Marks the database as used by a server while the result and the store live. On PostgreSQL the server also takes the replica
+    /// name stored in the folder, so that after a crash the next server there takes over its leases at once. Call it before
+    /// acquiring the first lease.
     pub fn attach_server(&self, folder: &Path) -> Result<Option<ServerLock>, StoreError> {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.attach_server(),

@@ -4,6 +4,7 @@
 
 pub mod ambient;
 pub mod canary;
+pub mod http;
 pub mod mcp_server;
 pub mod model;
 pub mod postgres;

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 pub struct Remotes {
     shared: Arc<Shared>,
     retrying: Option<AbortHandle>,
-    /// The attempt at cards that were not waited for.
+    /// The background task that reads the cards of agents that were too slow before.
     late: Option<AbortHandle>,
 }
 

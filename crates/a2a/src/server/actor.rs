@@ -61,7 +61,7 @@ pub(super) struct Subscription {
 #[derive(Debug, Clone)]
 pub(super) struct Published {
     pub update: Update,
-    /// The task after an update that settled it, so that a client that waits for that need not load it.
+    /// The whole task, if the update settled it. A client that waits for this need not load the task.
     pub settled: Option<Arc<a2a::Task>>,
 }
 

@@ -260,17 +260,17 @@ const PAGE_BYTES: usize = 4 << 20;
 /// Tasks that are read at a time.
 const BATCH: usize = 16;
 
-/// Tasks that wait for approval and are brought up to date before a list, and how many at a time.
+/// How many tasks with pending approvals are refreshed before a list, and how many of them at a time.
 const MAX_REFRESHED: usize = 100;
 const REFRESHED_AT_ONCE: usize = 8;
 
-/// Brings a task up to date with what the agent knows.
+/// Updates a task with the agent's status.
 pub(super) async fn refresh(shared: &Arc<Shared>, key: Key) {
     // A task that cannot be read now stays as it is.
     let _ = watch(shared, &key, View::default()).await;
 }
 
-/// Brings the latest tasks that wait for approval up to date: an approval is given in another process.
+/// Refreshes the latest tasks with pending approvals, which another process may have answered.
 async fn refresh_waiting(
     shared: &Arc<Shared>,
     user: &UserId,

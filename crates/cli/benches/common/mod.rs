@@ -5,7 +5,6 @@ pub mod caller;
 pub mod client;
 pub mod cpu;
 pub mod evidence;
-pub mod http;
 pub mod oracle;
 pub mod person;
 pub mod place;

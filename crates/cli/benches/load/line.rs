@@ -1,7 +1,7 @@
 //! A connection to a server that stays open, and what is said over it.
 
 use super::common::caller::Caller;
-use super::common::http::read_json;
+use lango_testkit::http::read_body;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -90,6 +90,6 @@ impl Line {
             body.len()
         );
         self.stream.write_all(request.as_bytes()).await.unwrap();
-        read_json(&mut self.stream).await
+        serde_json::from_slice(&read_body(&mut self.stream).await).unwrap()
     }
 }

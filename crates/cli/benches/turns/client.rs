@@ -1,6 +1,6 @@
 //! Clients of the server, each with a connection and a conversation of its own.
 
-use super::common::http::read_json;
+use lango_testkit::http::read_body;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncWriteExt as _, BufReader};
@@ -122,6 +122,6 @@ impl Connection {
         let body = call.to_string();
         let request = format!("{}Content-Length: {}\r\n\r\n{body}", self.head, body.len());
         self.stream.write_all(request.as_bytes()).await.unwrap();
-        read_json(&mut self.stream).await
+        serde_json::from_slice(&read_body(&mut self.stream).await).unwrap()
     }
 }

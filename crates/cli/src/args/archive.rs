@@ -97,7 +97,7 @@ pub enum StoreCommand {
         /// The file, which must not be there yet.
         to: PathBuf,
     },
-    /// Put a backup in the place of session.store, and ask about what was in flight instead of doing it again
+    /// Restore the database from a backup, and ask about work that was in flight instead of repeating it
     Restore {
         /// The file of `lango store backup`. Without it, what is in flight is marked in a database that was restored by other
         /// means, such as pg_restore.

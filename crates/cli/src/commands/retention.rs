@@ -116,9 +116,8 @@ impl ClockReading {
 /// How far the clock may be ahead of the time that has passed.
 const MAX_CLOCK_STEP: Duration = Duration::from_secs(60 * 60);
 
-/// Returns the time before which sessions are too old, or why the clock is not to be trusted with deleting: it was set forward
-/// while this process ran, or by the clock even the session that was used last is too old, not counting the time that this
-/// process has run.
+/// Returns the time before which sessions have expired. Fails if the clock looks wrong, so that nothing is deleted: it was set
+/// forward while this process ran, or even the most recently used session had expired when this process started.
 fn expiry_limit(
     ttl: Duration,
     newest: Option<Timestamp>,

@@ -146,7 +146,7 @@ pub struct MemoryConfig {
 pub struct ApprovalSettings {
     /// Which calls run, which are asked for, which never run.
     pub rules: ApprovalRules,
-    /// How long calls of the server's callers wait for an answer.
+    /// How long approvals of the server's callers stay pending.
     pub expiry: Duration,
 }
 

@@ -26,7 +26,7 @@ pub struct Conversation {
     history: Arc<LookBack>,
     pub(super) busy_policy: BusyPolicy,
     pub(super) interrupted: InterruptedTurns,
-    /// What happens to a turn that is started here, which an earlier process may have started too.
+    /// Whether to ask before starting a turn that may have run in another copy of the database.
     new_turns: InterruptedTurns,
     pub(super) place: Place,
     pub(super) left: Option<LeftOver>,
@@ -68,6 +68,18 @@ pub(super) enum TurnIdSource {
     Fresh,
     /// The caller chose it, and another process may have run the turn.
     Caller,
+}
+
+impl TurnIdSource {
+    /// Returns whether a turn whose first append failed like this can be started from the current log. A caller of the server
+    /// may go on with a session that was deleted; a user who opened it is told.
+    fn allows_retry(self, error: &StoreError) -> bool {
+        match error {
+            StoreError::Conflict { .. } => true,
+            StoreError::NotFound { .. } => self == Self::Caller,
+            _ => false,
+        }
+    }
 }
 
 impl Conversation {
@@ -121,12 +133,12 @@ impl Conversation {
         self.parts = Arc::clone(&runner.parts);
     }
 
-    /// Returns whether its last turn has ended and it is up to date, so that the next turn need not read the log.
+    /// Returns whether it holds the session as its last turn left it, so that the next turn need not read the log.
     pub fn is_current(&self) -> bool {
         self.place == Place::Current && self.left.is_none()
     }
 
-    /// Returns the bytes of the history that it holds.
+    /// Returns the size of its history in bytes.
     pub fn history_bytes(&self) -> usize {
         self.history.bytes()
     }
@@ -220,9 +232,12 @@ impl Conversation {
         self.place = Place::Stale;
         let (mut turn, first) = self.begin(&id, &question, &memory);
         let first = match append(&self.parts, first, shown).await {
-            // Another process ran a turn here, maybe this one. Otherwise nothing of it is stored, and it comes after that.
-            Err(RunnerError::Store(StoreError::Conflict { .. })) => {
-                self.read().await?;
+            // Another process ran a turn here, maybe this one, or deleted the session. Nothing was stored by this attempt.
+            Err(RunnerError::Store(error)) if source.allows_retry(&error) => {
+                if matches!(error, StoreError::NotFound { .. }) {
+                    self.reset();
+                }
+                self.read_or_create().await?;
                 if source == TurnIdSource::Caller
                     && let Some(end) = self.end_of_known(&id, lease, stop, shown).await?
                 {
@@ -330,7 +345,7 @@ impl Conversation {
         (turn, events)
     }
 
-    /// Returns to the state before the first turn.
+    /// Forgets everything that was read of the session.
     pub(super) fn reset(&mut self) {
         self.next_seq = 1;
         self.turns = 0;

@@ -7,8 +7,8 @@ use super::{
 };
 use crate::turn::{Input, Turn};
 use lango_core::{
-    Answer, AnsweredBy, ApprovalId, BoxLease, BusyPolicy, Event, Page, StoreError, Text, Timestamp,
-    TurnId, UserInput, Waiting,
+    Answer, AnsweredBy, ApprovalId, BoxLease, BusyPolicy, Event, Page, Text, Timestamp, TurnId,
+    UserInput, Waiting,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,8 +36,8 @@ impl Conversation {
     /// Runs a turn under this id. If the log has that turn, resumes it or returns its outcome instead, so a caller that does not
     /// know whether it was started can ask again, also from several replicas at once.
     ///
-    /// A conversation that [is current](Self::is_current) reads the log only if another process has appended to it since: use
-    /// one only for an id that it has not run.
+    /// A [current](Self::is_current) conversation does not look for the turn unless another process has appended to the log. So do
+    /// not pass it the id of a turn that it ran itself.
     pub async fn turn_once(
         &mut self,
         id: TurnId,
@@ -48,16 +48,8 @@ impl Conversation {
         let question = question.into();
         check_input(&question)?;
         let lease = self.take_hold(stop, shown).await?;
-        if self.is_current() {
-            let id = (id.clone(), TurnIdSource::Caller);
-            let turn = self.turn_held(id, question.clone(), &lease, stop, shown);
-            match turn.await {
-                // The session was deleted after its last turn here.
-                Err(RunnerError::Store(StoreError::NotFound { .. })) => self.reset(),
-                end => return end,
-            }
-        }
-        if self.read_or_create().await? == Origin::Stored
+        if !self.is_current()
+            && self.read_or_create().await? == Origin::Stored
             && let Some(end) = self.end_of_known(&id, &lease, stop, shown).await?
         {
             return Ok(end);
@@ -170,8 +162,7 @@ impl Conversation {
         self.go_on(Some(input), &lease, stop, shown).await
     }
 
-    /// Ends the turn that waits, if something that it asks for was asked before this time and not answered since. Returns whether
-    /// it did.
+    /// Ends the waiting turn if one of its pending approvals was requested before this time. Returns whether it did.
     pub async fn expire(&mut self, asked_before: Timestamp) -> Result<bool, RunnerError> {
         let (stop, (shown, _)) = (Stop::new(), mpsc::channel(1));
         let lease = self.take_hold(&stop, &shown).await?;

@@ -104,7 +104,7 @@ impl Turn {
         self.finish(Outcome::Interrupted, answer);
     }
 
-    /// Ends a turn whose approvals were not answered in time: they are denied, and no model is asked again.
+    /// Ends a turn whose approvals expired: they are denied, and no model is called again.
     pub(super) fn expire(&mut self) {
         let cause = "an approval was not answered in time (approval.expiry)";
         self.close_requests(cause, &AnsweredBy::Expired);

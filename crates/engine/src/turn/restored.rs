@@ -9,10 +9,10 @@ use lango_core::{
 use serde_json::json;
 use std::sync::Arc;
 
-/// How far the question about a restored turn is.
+/// The state of the question about a restored turn.
 #[derive(Debug, PartialEq)]
 pub(super) enum Restored {
-    /// It is asked when a process finds the turn.
+    /// The next process that opens the turn asks it.
     Marked,
     Asked {
         request: Box<ApprovalRequest>,

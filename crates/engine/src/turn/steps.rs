@@ -148,7 +148,7 @@ pub enum Input {
     Interrupted,
     /// A later start found the turn unfinished, and goes on with it.
     Resumed,
-    /// What it asks for was not answered in time.
+    /// An approval of the turn expired.
     Expired,
     /// The turn may have gone on in another copy of the database: the user is asked about it.
     Restored,

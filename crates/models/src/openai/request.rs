@@ -5,7 +5,7 @@ use super::{KIND, is_mistral};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{RequestBody, Target, quoted, schema_with_properties, whole_arguments};
+use crate::wire::{RequestBody, Target, function_members, whole_arguments};
 use lango_core::{Attachment, Call, Function, Message, ModelRequest};
 use serde_json::{Value, json};
 
@@ -193,10 +193,6 @@ fn tool_call(target: &Target<'_>, call: &Call, names: &Names) -> Value {
 }
 
 fn tool(function: &Function, names: &Names) -> String {
-    format!(
-        r#"{{"type":"function","function":{{"name":{},"description":{},"parameters":{}}}}}"#,
-        quoted(names.sent(&function.name)),
-        quoted(&function.description),
-        schema_with_properties(&function.parameters),
-    )
+    let members = function_members(function, names);
+    format!(r#"{{"type":"function","function":{{{members}}}}}"#)
 }

@@ -4,7 +4,7 @@ use super::{KIND, replay};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{RequestBody, Target, quoted, schema_with_properties, whole_arguments};
+use crate::wire::{RequestBody, Target, function_members, whole_arguments};
 use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -154,10 +154,6 @@ pub(super) fn call_id(id: &CallId) -> String {
 /// A function in the API's flat form. Without `strict` the API changes schemas to fit its strict mode, in which every
 /// argument is required; arguments are checked where the call runs.
 fn tool(function: &Function, names: &Names) -> String {
-    format!(
-        r#"{{"type":"function","name":{},"description":{},"parameters":{},"strict":false}}"#,
-        quoted(names.sent(&function.name)),
-        quoted(&function.description),
-        schema_with_properties(&function.parameters),
-    )
+    let members = function_members(function, names);
+    format!(r#"{{"type":"function",{members},"strict":false}}"#)
 }

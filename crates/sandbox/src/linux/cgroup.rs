@@ -4,8 +4,9 @@
 //! and the limits of each process have to do.
 
 use crate::Limits;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,6 +16,8 @@ const PREFIX: &str = "lango-";
 const OWN_PROCESSES: u64 = 16;
 /// The watchdog acts at the limit itself and says why; the kernel a little above it.
 const OWN_MEMORY: u64 = 64 << 20;
+/// A group of another PID namespace that is this old is removed if it is empty.
+const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// One command's group. Dropping it removes it, once its processes are gone.
 #[derive(Debug)]
@@ -29,8 +32,12 @@ impl Group {
     pub(crate) fn make(limits: &Limits) -> Option<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let own = std::process::id();
-        let name = format!("{PREFIX}{own}-{}-{number}", birth(own)?);
+        let Owner {
+            namespace,
+            process,
+            start_time,
+        } = Owner::this_process()?;
+        let name = format!("{PREFIX}{namespace}-{process}-{start_time}-{number}");
         let mut group = Self {
             folders: Vec::new(),
             bounds_processes: false,
@@ -117,27 +124,69 @@ impl Drop for Group {
     }
 }
 
-/// Removes the empty groups of processes that are no more.
+/// Removes the empty groups that processes left behind when they were killed.
+///
+/// Processes of another PID namespace cannot be seen from here, so their groups are only removed after [`STALE`]: a
+/// new group is empty until its first process enters it.
 pub(crate) fn remove_stale() {
+    let Some(this) = Owner::this_process() else {
+        return;
+    };
     let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     for parent in parents(&text) {
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
             let name = entry.file_name().into_string().unwrap_or_default();
-            if owner(&name).is_some_and(|(process, born)| birth(process) != Some(born)) {
+            if name.starts_with(PREFIX) && is_stale(&name, &entry, &this) {
                 let _ = fs::remove_dir(entry.path());
             }
         }
     }
 }
 
-/// The process that made a group of this name, and when that was born.
-fn owner(name: &str) -> Option<(u32, u64)> {
-    let mut numbers = name.strip_prefix(PREFIX)?.split('-');
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+fn is_stale(name: &str, entry: &DirEntry, this: &Owner) -> bool {
+    match Owner::of_group(name) {
+        Some(owner) if owner.namespace == this.namespace => {
+            start_time(owner.process) != Some(owner.start_time)
+        }
+        _ => {
+            let modified = entry.metadata().and_then(|metadata| metadata.modified());
+            modified.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE))
+        }
+    }
 }
 
-/// When a process was born, by the kernel's clock. Numbers of processes are used again, in containers all the time.
-fn birth(process: u32) -> Option<u64> {
+/// The process that made a group. Process ids are used again, so its start time belongs to it; and they only mean
+/// something within a PID namespace.
+#[derive(Debug, PartialEq, Eq)]
+struct Owner {
+    namespace: u64,
+    process: u32,
+    start_time: u64,
+}
+
+impl Owner {
+    fn this_process() -> Option<Self> {
+        let process = std::process::id();
+        Some(Self {
+            namespace: fs::metadata("/proc/self/ns/pid").ok()?.ino(),
+            process,
+            start_time: start_time(process)?,
+        })
+    }
+
+    fn of_group(name: &str) -> Option<Self> {
+        let mut numbers = name.strip_prefix(PREFIX)?.splitn(4, '-');
+        let owner = Self {
+            namespace: numbers.next()?.parse().ok()?,
+            process: numbers.next()?.parse().ok()?,
+            start_time: numbers.next()?.parse().ok()?,
+        };
+        numbers.next().is_some().then_some(owner)
+    }
+}
+
+/// When a process was started, by the kernel's clock.
+fn start_time(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(')')?;
     fields.split_whitespace().nth(19)?.parse().ok()
@@ -186,11 +235,34 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_known_by_its_process_and_when_that_was_born() {
-        let own = std::process::id();
-        let born = birth(own).unwrap();
-        assert_eq!(owner(&format!("lango-{own}-{born}-0")), Some((own, born)));
-        assert_eq!(owner("another-1-2-3"), None);
-        assert_eq!(owner("lango-x"), None);
+    fn a_group_names_its_namespace_its_process_and_when_that_was_started() {
+        let this = Owner::this_process().unwrap();
+        let name = format!(
+            "lango-{}-{}-{}-0",
+            this.namespace, this.process, this.start_time
+        );
+        assert_eq!(Owner::of_group(&name), Some(this));
+        for other in ["another-1-2-3-4", "lango-x", "lango-1-2-3"] {
+            assert_eq!(Owner::of_group(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_new_group_of_another_pid_namespace_is_not_stale() {
+        let folder = tempfile::tempdir().unwrap();
+        let this = Owner::this_process().unwrap();
+        let of = |namespace: u64, start_time: u64| {
+            let name = format!("lango-{namespace}-{}-{start_time}-0", this.process);
+            fs::create_dir(folder.path().join(&name)).unwrap();
+            let mut entries = fs::read_dir(folder.path()).unwrap().flatten();
+            let entry = entries.find(|entry| entry.file_name() == *name).unwrap();
+            is_stale(&name, &entry, &this)
+        };
+        assert!(!of(this.namespace, this.start_time), "it is this process's");
+        assert!(of(this.namespace, this.start_time + 1), "its process ended");
+        assert!(
+            !of(this.namespace + 1, this.start_time + 1),
+            "its process is not seen"
+        );
     }
 }

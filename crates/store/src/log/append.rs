@@ -249,7 +249,7 @@ struct AppendReply {
     is_allowed: bool,
     last_seq: u64,
     written: usize,
-    /// The hash of the stored event that has the last `seq` of the batch.
+    /// The hash stored at the batch's last `seq`, by this append or an earlier one.
     hash: Option<Vec<u8>>,
 }
 

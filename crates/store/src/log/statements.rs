@@ -1,9 +1,9 @@
 //! The statements that write sessions and logs.
 //!
 //! PostgreSQL appends with one statement. It locks the row that says who owns the session, so that no other replica can take
-//! the session over between its check and its commit, and writes only if the log ends where the batch begins. It has shorter
-//! forms for batches that change few other tables: PostgreSQL prepares a write to each table that a statement names, which takes
-//! longer than the writes of most batches.
+//! the session over between its check and its commit, and writes only if the log ends where the batch begins. Batches
+//! that change few other tables use shorter forms of the statement, because PostgreSQL sets up a write for every table that a
+//! statement names, even if it writes no row.
 
 use crate::archive::is_hidden;
 use crate::engine::{Sql, sql, statements};
@@ -51,15 +51,15 @@ statements! {
 /// are the columns of the events.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Append {
-    /// Of a batch that changes no other rows.
+    /// For batches that change no other tables.
     pub log_only: Sql,
-    /// Of a batch whose [`RowChanges`](crate::projection::RowChanges), in `$11`, are those of a turn.
+    /// For batches that change only turns and the session, with the [`RowChanges`](crate::projection::RowChanges) in `$11`.
     pub with_turn: Sql,
-    /// Of a batch with any changes in `$11`.
+    /// For batches with any other changes, in `$11`.
     pub with_changes: Sql,
 }
 
-/// All forms of an append that begins with a guard.
+/// Defines the three forms of an append with a given guard.
 macro_rules! append {
     ($guard:literal) => {
         Append {
@@ -92,7 +92,7 @@ macro_rules! written {
     };
 }
 
-/// Writes turns and the session.
+/// The part that updates `turns` and `sessions`.
 macro_rules! turn_changed {
     () => {
         r#",
@@ -118,7 +118,8 @@ macro_rules! turn_changed {
     };
 }
 
-/// Writes the other tables. An array of digests is guessed to be shorter than a set of them, so that puts are looked up by key.
+/// The part that updates all other tables. Digests are passed as an array, because PostgreSQL expects an array to be short and
+/// then looks up `attachment_puts` by key.
 macro_rules! changed {
     () => {
         r#",

@@ -1,10 +1,9 @@
-//! The name of a replica that outlives its process. A server that crashed has leases in the database; the next one in the same
-//! folder has the same name, and acquires them at once instead of waiting until they expire.
+//! A replica name that survives a crash. The next server in the same folder has the same name, and takes over the leases of the
+//! crashed one at once instead of waiting until they expire.
 //!
-//! Two processes that run must never have the same name. The name is taken from a file that is locked as long as the process
-//! lives, so that only one process has it. It also depends on the machine's current boot and on the file itself, so that a copy
-//! of the folder, on this machine or on another one, has another name. After a restart of the machine the name is new; leases
-//! from before have expired by then.
+//! Two running processes must never share a name. The name comes from a file that is locked while the process lives. It also
+//! depends on the machine's boot id and the file's inode, so a copy of the folder gets another name. After a reboot the name is
+//! new, and old leases simply expire.
 
 use crate::engine::text::hex;
 use sha2::{Digest as _, Sha256};
@@ -16,7 +15,7 @@ use std::path::Path;
 /// The file in the folder of the server.
 const FILE: &str = "replica-id";
 
-/// A random number that the system makes when it starts.
+/// A random id that the kernel creates at each boot.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A name that no other process has while this lives.
@@ -27,8 +26,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    /// Takes the name of this folder. Returns `None` if another process has it, or if the system does not tell one boot from
-    /// another.
+    /// Takes the name of this folder. Returns `None` if another process uses it, or if the system has no boot id.
     pub(super) fn take(folder: &Path, random: &str) -> io::Result<Option<Self>> {
         let Ok(boot) = fs::read_to_string(BOOT_ID) else {
             return Ok(None);

@@ -148,7 +148,7 @@ pub(super) struct Release {
 pub(super) struct LeaseTable {
     /// The name of a replica without an identity.
     random_name: String,
-    /// Set if this replica is a server, which has its own name in `identity` if the folder gave one.
+    /// Set if this replica is a server; the identity is missing if another process uses the name in the folder.
     server: OnceLock<Option<Identity>>,
     pub length: Duration,
     state: Mutex<State>,
@@ -187,8 +187,8 @@ impl LeaseTable {
         }
     }
 
-    /// Makes this replica a server, and gives it the name of the folder if no other process has that. Must be called before the
-    /// first lease.
+    /// Registers this replica as a server. It takes the replica name stored in the folder, unless another process uses that name.
+    /// Call it before acquiring the first lease.
     pub(super) fn attach_server(&self, folder: &Path) -> std::io::Result<()> {
         let identity = Identity::take(folder, &self.random_name)?;
         // A second call changes nothing.

@@ -136,7 +136,7 @@ struct Connected<'a> {
     is_behind: Arc<AtomicBool>,
     /// The database's clock in seconds, and when it was read.
     clock: Option<(f64, Moment)>,
-    /// When the clock was last found to have been set back, or was first read.
+    /// When a step of the clock was last noticed, or the clock was first read.
     clock_set: Moment,
     /// The process id of this connection on the server, which also delivers notifications to their sender.
     own: i32,
@@ -195,17 +195,17 @@ impl<'a> Connected<'a> {
                 self.renew().await?;
             }
             if self.leases.is_server() && !is_attached {
-                let marked = self.query(ATTACH_SERVER, &[]).await?;
-                is_attached = marked.first().is_some_and(|row| row.get(0));
+                let locked = self.query(ATTACH_SERVER, &[]).await?;
+                is_attached = locked.first().is_some_and(|row| row.get(0));
             }
-            let is_unmarked = self.leases.is_server() && !is_attached;
+            let must_attach = self.leases.is_server() && !is_attached;
             tokio::select! {
                 () = self.leases.wake.notified() => {}
                 _ = renewal.tick() => {
                     self.check_clock().await?;
                     self.renew().await?;
                 }
-                () = tokio::time::sleep(PAUSE), if is_left || is_unmarked || self.leases.state().is_renewal_due => {}
+                () = tokio::time::sleep(PAUSE), if is_left || must_attach || self.leases.state().is_renewal_due => {}
                 received = self.received.recv() => match received {
                     Some(notification) => self.receive(&notification),
                     None => return Err(Failure::Timeout),
@@ -214,7 +214,8 @@ impl<'a> Connected<'a> {
         }
     }
 
-    /// Shortens leases that end too late if the database's clock was set back, or may have been before it was first read here.
+    /// Shortens leases that end too late because the database's clock was set back. Also does so after the first reading, since the
+    /// clock may have been set back before.
     async fn check_clock(&mut self) -> Result<(), Failure> {
         let asked = now();
         let read: f64 = match self.query(CLOCK, &[]).await?.first() {

@@ -69,10 +69,10 @@ async fn lock_file(
     }
 }
 
-/// What the names of the files of servers start with. No session's file has such a name.
+/// The prefix of lock files of servers. No lock file of a session has it.
 const SERVER: &str = "server-";
 
-/// The mark of a server that uses a database, which the system removes with the process.
+/// The lock of a server on a database. The system releases it when the process ends.
 pub struct ServerLock(#[allow(dead_code, reason = "it is unlocked when it is dropped")] LockedFile);
 
 /// Marks the database at `path` as used by a server.

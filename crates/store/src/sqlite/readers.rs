@@ -29,7 +29,7 @@ impl Readers {
         })
     }
 
-    /// Reads on this thread, if a connection is idle.
+    /// Reads on the caller's thread if a connection is idle; otherwise on another thread, like [`read`](Self::read).
     pub(super) async fn look_up<T, F>(self: &Arc<Self>, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,

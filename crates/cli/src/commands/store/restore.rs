@@ -1,5 +1,5 @@
-//! `lango store restore`: a backup in the place of the database, with all that was in flight marked, so that no effect is
-//! repeated. Without a file it marks what is in flight in a database that was restored by other means.
+//! `lango store restore`: restores the database from a backup and marks the turns and tasks that were in flight, so that no
+//! effect is repeated. Without a file it marks them in a database that was restored by other means.
 
 use crate::app::App;
 use crate::config::StoreLocation;
@@ -54,7 +54,7 @@ pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Copies a backup to the database's path. It gets that name when everything in it is marked.
+/// Copies a backup to a temporary file, marks what is in flight there, and then links it at the database's path.
 async fn restore_file(app: &App, from: &Path, to: &Path) -> Result<InFlight, Failure> {
     let usage = |message: String, next: &str| Failure::new(Exit::Usage, message).next(next);
     let wal = beside(from, "-wal");
@@ -105,7 +105,7 @@ fn copy(from: &Path, part: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Waits until the leases that the backup contains have expired. Leases that last longer belong to a server that runs.
+/// Waits until the leases in the backup have expired. If one is still valid after that time, a running server renews it.
 async fn wait_for_leases(store: &Store, length: Duration) -> Result<(), Failure> {
     let started = Instant::now();
     loop {

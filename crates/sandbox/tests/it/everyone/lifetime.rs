@@ -148,7 +148,7 @@ async fn a_command_outlives_the_thread_that_started_it() {
 
 /// The control groups that a process made and that are still there.
 fn groups_of(process: u32) -> Vec<PathBuf> {
-    let own = format!("lango-{process}-");
+    let own = Some(process.to_string());
     let text = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     let folders = text.lines().filter_map(|line| {
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
@@ -157,9 +157,15 @@ fn groups_of(process: u32) -> Vec<PathBuf> {
     let entries =
         folders.flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
     entries
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&own))
+        .filter(|entry| owner(&entry.file_name().to_string_lossy()) == own)
         .map(|entry| entry.path())
         .collect()
+}
+
+/// The process that a group's name mentions after the PID namespace.
+fn owner(group: &str) -> Option<String> {
+    let numbers = group.strip_prefix("lango-")?;
+    numbers.split('-').nth(1).map(str::to_owned)
 }
 
 fn launch(world: &World, script: &str) -> std::process::Child {

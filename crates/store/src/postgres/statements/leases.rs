@@ -94,8 +94,8 @@ pub(in crate::postgres) const CLOCK: &str =
     "SELECT extract(epoch FROM clock_timestamp())::double precision";
 
 /// Shortens leases and tickets that end later than their length (`$1` for tickets) allows, because the clock was set back, to
-/// that length from now: an owner that lives renews its lease in time, the lease of another one expires. Locked rows belong
-/// to an owner that is at work.
+/// that length from now. A live owner renews its lease in time; the lease of a dead one expires. Locked rows are skipped, so run
+/// it more than once.
 pub(in crate::postgres) const SHORTEN: &str = "WITH late AS MATERIALIZED (
         SELECT session FROM holds WHERE until > clock_timestamp() + make_interval(secs => seconds)
            FOR NO KEY UPDATE SKIP LOCKED),
@@ -108,14 +108,14 @@ pub(in crate::postgres) const SHORTEN: &str = "WITH late AS MATERIALIZED (
      UPDATE hold_line SET until = clock_timestamp() + make_interval(secs => $1)
       WHERE ticket = ANY (ARRAY(SELECT ticket FROM late_tickets))";
 
-/// The lock that every server has on its schema, shared, as long as it is connected.
+/// The key of the advisory lock that every connected server holds on its schema, in shared mode.
 macro_rules! server_lock {
     () => {
         "hashtext('lango server ' || current_schema())"
     };
 }
 
-/// Marks this connection as that of a server. Returns whether there was a schema to mark: a new one may not be created yet.
+/// Takes that lock for a server. Returns whether it could: a new schema may not exist yet.
 pub(in crate::postgres) const ATTACH_SERVER: &str = concat!(
     "SELECT current_schema() IS NOT NULL, pg_advisory_lock_shared(",
     server_lock!(),

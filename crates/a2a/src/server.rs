@@ -27,6 +27,7 @@ mod operations;
 mod recovery;
 mod refusal;
 mod render;
+mod repetition;
 mod report;
 mod request;
 mod routes;
@@ -43,6 +44,7 @@ pub use backend::{
     StopSignal, TaskRun,
 };
 pub use recovery::Recovered;
+pub use repetition::{first_attempt, is_further_attempt};
 pub use report::{ArtifactChunk, Report, ReportError, StatusMessage};
 pub use routes::Route;
 pub use settings::{Access, ServerLimits, ServerSettings};

@@ -12,7 +12,7 @@ use crate::{files, messages, restore};
 use a2a::{Message, PartContent, Task, TaskState};
 use lango_a2a::server::{
     AgentBackend, AgentStatus, FileError, MessageError, Report, ReportError, Reporter, RunCause,
-    RunResult, StatusMessage, StopReason, StopSignal, TaskRun,
+    RunResult, StatusMessage, StopReason, StopSignal, TaskRun, first_attempt, is_further_attempt,
 };
 use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
 use lango_engine::{Conversation, InterruptedTurns, Runner, RunnerError, Standing, Stop, TurnEnd};
@@ -62,7 +62,7 @@ impl TaskRunner {
         }
         let mut conversation = self.conversation_for(&run, &session);
         let ended = self.turn(&run, &mut conversation, reporter).await?;
-        if run.cause == RunCause::NewTask {
+        if is_new_work(&run) {
             self.conversations.put(conversation);
         }
         if ended == RunResult::Reported {
@@ -77,14 +77,14 @@ impl TaskRunner {
     fn conversation_for(&self, run: &TaskRun, session: &SessionId) -> Conversation {
         let runner = self.context.runner();
         let recent = self.conversations.take(session);
-        if let Some(mut conversation) = recent.filter(|_| run.cause == RunCause::NewTask) {
+        if let Some(mut conversation) = recent.filter(|_| is_new_work(run)) {
             conversation.move_to(&runner);
             return conversation;
         }
         let conversation = runner.start_as(run.user.clone(), session.clone());
         let may_be_copied =
             runner.interrupted() == InterruptedTurns::Ask || restore::is_marked(&run.message);
-        if run.cause == RunCause::Resumed && may_be_copied {
+        if !is_new_work(run) && may_be_copied {
             conversation.asking_first()
         } else {
             conversation
@@ -98,7 +98,7 @@ impl TaskRunner {
         session: &SessionId,
         reporter: &Reporter,
     ) -> Result<RunResult, ReportError> {
-        let turn = TurnId::new(run.task.as_str());
+        let turn = turn_of(&run.task);
         match self.status_of(session, &turn).await {
             AgentStatus::Changed(ended) => report_all(reporter, ended).await?,
             AgentStatus::Busy => {
@@ -122,7 +122,7 @@ impl TaskRunner {
         conversation: &mut Conversation,
         reporter: &Reporter,
     ) -> Result<RunResult, ReportError> {
-        let turn = TurnId::new(run.task.as_str());
+        let turn = turn_of(&run.task);
         // Callers are programs: the message is not the user's own.
         let mut question = UserInput::of_program(messages::stored_question(&run.message));
         question.attachments = messages::attachments(&run.message);
@@ -172,7 +172,7 @@ impl TaskRunner {
         reporter: &Reporter,
     ) -> Result<RunResult, ReportError> {
         let session = Self::session_of(&run.user, &run.context);
-        let turn = TurnId::new(run.task.as_str());
+        let turn = turn_of(&run.task);
         match self.context.runner().standing(&session, &turn).await {
             Ok(Standing::Unknown) => reporter
                 .cancelled(StatusMessage::empty())
@@ -198,17 +198,24 @@ impl TaskRunner {
                 self.context.notify(Notice::Error(error));
                 return Ok(RunResult::Deferred);
             }
-            RunnerError::Waiting { request } => Report::Rejected(
-                format!(
+            RunnerError::Waiting { request } => {
+                let text = format!(
                     "this conversation waits for an answer to `{request}`; start another one, or send this message again later"
-                )
-                .into(),
-            ),
+                );
+                Report::Rejected(StatusMessage::from(text).not_started())
+            }
             RunnerError::Store(_) if !self.is_unknown(run).await => {
                 self.context.notify(Notice::Error(error));
                 return Ok(RunResult::Deferred);
             }
-            error => Report::Failed(self.public_text(error).into()),
+            error => {
+                let text = StatusMessage::from(self.public_text(error));
+                Report::Failed(if self.is_unknown(run).await {
+                    text.not_started()
+                } else {
+                    text
+                })
+            }
         };
         reporter.report(report).await.map(reported)
     }
@@ -216,7 +223,7 @@ impl TaskRunner {
     /// Returns whether the log can be read and has nothing of the turn of a task.
     async fn is_unknown(&self, run: &TaskRun) -> bool {
         let session = Self::session_of(&run.user, &run.context);
-        let turn = TurnId::new(run.task.as_str());
+        let turn = turn_of(&run.task);
         let found = self.context.runner().standing(&session, &turn).await;
         matches!(found, Ok(Standing::Unknown))
     }
@@ -327,7 +334,7 @@ impl AgentBackend for TaskRunner {
     fn status<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, AgentStatus> {
         Box::pin(async move {
             let session = Self::session_of(user, &task.context_id);
-            let turn = TurnId::new(task.id.as_str());
+            let turn = turn_of(&task.id);
             let is_the_same = |report: &Report| {
                 matches!(report, Report::AuthRequired(_))
                     && task.status.state == TaskState::AuthRequired
@@ -344,7 +351,7 @@ impl AgentBackend for TaskRunner {
     fn cancel<'a>(&'a self, user: &'a UserId, task: &'a Task) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
             let session = Self::session_of(user, &task.context_id);
-            let turn = TurnId::new(task.id.as_str());
+            let turn = turn_of(&task.id);
             let cancelled = self.cancel_turn(&session, &turn).await;
             cancelled.map_err(|error| match error {
                 RunnerError::Store(StoreError::Busy { .. }) => {
@@ -365,6 +372,16 @@ async fn shutdown(mut signal: StopSignal, stop: &Stop) {
         stop.stop();
         std::future::pending::<()>().await;
     }
+}
+
+/// Returns the turn in which the work of a task is done. All attempts at a message share it, so that it is done once.
+fn turn_of(task: &str) -> TurnId {
+    TurnId::new(first_attempt(task))
+}
+
+/// Returns whether no process can have begun the turn of a task.
+fn is_new_work(run: &TaskRun) -> bool {
+    run.cause == RunCause::NewTask && !is_further_attempt(&run.task)
 }
 
 fn reported((): ()) -> RunResult {

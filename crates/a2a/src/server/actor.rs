@@ -11,6 +11,7 @@ mod run;
 pub use reporter::Reporter;
 
 use super::refusal::Refusal;
+use super::repetition::Repetition;
 use super::shared::{Key, Phase, Shared};
 use super::task::{
     Answer, CallerId, Effect, Input, LoadError, Recovery, Request, Residency, RunEnd, RunId, Task,
@@ -48,6 +49,8 @@ pub(super) enum Submitted {
     Task(Subscription),
     /// The message opened the task of this id before.
     Known(String),
+    /// The message opened a task before, and opens another one now.
+    OpenAgain(Repetition),
 }
 
 /// A task as it is, and what follows.
@@ -297,6 +300,9 @@ impl Reply {
             }
             (Self::Submit(reply), Answer::KnownTask(id)) => {
                 let _ = reply.send(Ok(Submitted::Known(id)));
+            }
+            (Self::Submit(reply), Answer::OpenAgain(repetition)) => {
+                let _ = reply.send(Ok(Submitted::OpenAgain(repetition)));
             }
             (Self::Submit(reply), Answer::Refused(refusal)) => {
                 let _ = reply.send(Err(refusal));

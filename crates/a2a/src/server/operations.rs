@@ -6,6 +6,7 @@ use super::actor::{Reply, Submitted, Subscription};
 use super::message_identity;
 use super::refusal::{Kind, Refusal};
 use super::render::{self, View};
+use super::repetition::Repetition;
 use super::request::{ListRequest, Operation, SendRequest, page_token};
 use super::shared::{Key, Shared};
 use super::stream::{Closing, Updates};
@@ -16,6 +17,9 @@ use lango_core::{TaskQuery, TaskRecord, UserId};
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
+
+/// How often a client may send the same first message anew.
+const MAX_REPEATED_OPENINGS: usize = 64;
 
 /// The answer to an operation.
 pub(super) enum Answer {
@@ -107,6 +111,10 @@ async fn submit(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Res
             let subscription = watch(shared, &key, view).await?;
             Ok(Sent::Task(key, subscription))
         }
+        Submitted::OpenAgain(_) => Err(Refusal::field(
+            "message.messageId",
+            "opened too many tasks before; use a new id",
+        )),
     }
 }
 
@@ -126,7 +134,8 @@ async fn answer_directly(
     Some(render::json(&reply))
 }
 
-/// Opens a task for a message.
+/// Opens a task for a message. If the message opened one before that is not to be repeated, opens the next one, under a key
+/// that all replicas derive in the same way.
 async fn open(
     shared: &Arc<Shared>,
     user: UserId,
@@ -134,17 +143,31 @@ async fn open(
     message: Message,
     view: View,
 ) -> Result<(Key, Submitted), Refusal> {
-    let id = a2a::new_task_id();
-    let key = (user, id.clone());
-    let now = shared.clock.now();
-    let limits = shared.settings.limits;
-    let idempotency_key = message_identity::idempotency_key(&message);
-    let document = TaskDocument::open(id, context, message.clone(), now, limits);
-    let task = Task::open(document, idempotency_key);
-    let message = Box::new(message);
-    let request = Request::Submit { message, view };
-    let submitted = shared.open(&key, task, request, Reply::Submit).await?;
-    Ok((key, submitted))
+    let mut idempotency_key = message_identity::idempotency_key(&message);
+    let (mut id, mut context) = (a2a::new_task_id(), context);
+    let mut tries = MAX_REPEATED_OPENINGS;
+    loop {
+        let key = (user.clone(), id.clone());
+        let now = shared.clock.now();
+        let limits = shared.settings.limits;
+        let document = TaskDocument::open(id, context.clone(), message.clone(), now, limits);
+        let task = Task::open(document, idempotency_key.clone());
+        let message = Box::new(message.clone());
+        let request = Request::Submit { message, view };
+        let submitted = shared.open(&key, task, request, Reply::Submit).await?;
+        let Submitted::OpenAgain(repetition) = &submitted else {
+            return Ok((key, submitted));
+        };
+        if tries == 0 {
+            return Ok((key, submitted));
+        }
+        tries -= 1;
+        idempotency_key = repetition.key(&idempotency_key);
+        id = repetition.task_id();
+        if let Repetition::Attempt { context: same, .. } = repetition {
+            context.clone_from(same);
+        }
+    }
 }
 
 async fn send(shared: &Arc<Shared>, user: UserId, request: SendRequest) -> Result<String, Refusal> {

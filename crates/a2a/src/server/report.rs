@@ -3,6 +3,9 @@
 use a2a::Part;
 use serde_json::{Map, Value};
 
+/// The metadata key that is false if a task ended before anything ran.
+pub(super) const STARTED: &str = "started";
+
 /// The message of a status; the server adds ids and role.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StatusMessage {
@@ -16,6 +19,11 @@ impl StatusMessage {
     /// Creates a status without a message.
     pub fn empty() -> Self {
         Self::default()
+    }
+
+    /// Says of an end that nothing ran: the same message, sent again, runs anew.
+    pub fn not_started(self) -> Self {
+        self.with(STARTED, Value::Bool(false))
     }
 
     /// Adds metadata.

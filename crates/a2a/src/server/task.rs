@@ -289,9 +289,11 @@ impl Task {
             (Some(Await::Slot(admission)), R::Slot(reserved)) => {
                 self.slot_reserved(admission, reserved);
             }
-            (Some(Await::Opened(opening)), R::Opened(opened)) => self.opened(opening, opened),
-            (Some(Await::KnownTask { opening, known }), R::Loaded(loaded)) => {
-                self.known_loaded(opening, known, loaded);
+            (Some(Await::Opened(submission)), R::Opened(opened)) => {
+                self.opened(submission, opened);
+            }
+            (Some(Await::KnownTask { submission, known }), R::Loaded(loaded)) => {
+                self.known_loaded(&submission, known, loaded);
             }
             (Some(Await::Stored { write, tries }), R::Stored(stored)) => {
                 self.stored(write, tries, stored);

@@ -9,6 +9,7 @@ mod limits;
 mod listing;
 mod malformed;
 mod memory;
+mod message_ids;
 mod refusing;
 mod restarting;
 mod sending;

@@ -41,6 +41,7 @@ mod mcp_hidden_code;
 mod mcp_packages;
 mod mcp_settings;
 mod mcp_starts;
+mod message_ids;
 mod model_defaults;
 mod models;
 mod outages;

@@ -2,8 +2,8 @@
 
 use crate::support::{TestServer, message};
 use lango_core::{
-    Answer, AnsweredBy, BusyPolicy, CallStatus, EventBody, MessageOrigin, Page, Risk,
-    SessionCatalog, SessionStore, Tool, Trust, UserId,
+    Answer, AnsweredBy, BusyPolicy, CallStatus, EventBody, MessageOrigin, Page, Put, Risk,
+    SessionCatalog, SessionStore, TaskStore, Tool, Trust, UserId,
 };
 use lango_engine::{Stop, TurnEnd};
 use lango_server::TaskRunner;
@@ -93,6 +93,37 @@ async fn a_message_to_a_conversation_whose_session_was_deleted_starts_it_anew() 
         panic!("{:?}", events[0]);
     };
     assert_eq!(&**text, "and again");
+}
+
+#[tokio::test]
+async fn a_further_attempt_at_a_message_whose_first_one_ran_after_all_answers_with_what_that_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = ScriptedModel::replies([say("Hello.")]);
+    let server = TestServer::start(folder.path(), model, vec![]).await;
+    let sent = server.rpc("SendMessage", message("m-1", "hello")).await;
+    let first = &sent["result"]["task"];
+    // A replica gave the task up before another one, which was slow, ran it.
+    let user = UserId::from("a2a");
+    let id = first["id"].as_str().unwrap();
+    let mut record = server.store.get(&user, id).await.unwrap().unwrap();
+    let mut body: Value = serde_json::from_str(&record.body).unwrap();
+    body["status"]["state"] = "TASK_STATE_FAILED".into();
+    body["status"]["message"] = json!({
+        "messageId": "x", "role": "ROLE_AGENT", "parts": [], "metadata": { "started": false }
+    });
+    record.body = body.to_string().into();
+    record.state = "TASK_STATE_FAILED".into();
+    record.revision += 1;
+    let written = server.store.put(record).await.unwrap();
+    assert_eq!(written, Put::Stored);
+    let sent = server.rpc("SendMessage", message("m-1", "hello")).await;
+    let second = &sent["result"]["task"];
+    assert_ne!(second["id"], first["id"]);
+    assert_eq!(second["contextId"], first["contextId"]);
+    assert_eq!(
+        (state(second), answer(second)),
+        ("TASK_STATE_COMPLETED", "Hello.")
+    );
 }
 
 #[tokio::test]

@@ -3,11 +3,16 @@
 
 use crate::server::message_identity::{self, MessageIdentity};
 use crate::server::render::{self, View};
+use crate::server::repetition::Repetition;
+use crate::server::report::STARTED;
 use crate::server::{ArtifactChunk, Report, ReportError, ServerLimits, StatusMessage};
 use a2a::{Artifact, Message, Part, PartContent, Role, Task, TaskState, TaskStatus};
 use lango_core::{TaskRecord, Text, Timestamp, UserId};
 use serde_json::Value;
 use std::collections::HashMap;
+
+/// How long the id of a message is remembered after its task has ended.
+const MESSAGE_MEMORY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// A task as clients see it, with what is stored beside it.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,10 +127,32 @@ impl TaskDocument {
     }
 
     /// Returns whether the client has sent more than the message that opened the task.
-    pub fn has_follow_ups(&self) -> bool {
+    fn has_follow_ups(&self) -> bool {
         let history = self.task.history.as_deref().unwrap_or_default();
         let sent = history.iter().filter(|message| message.role == Role::User);
         sent.count() > 1
+    }
+
+    /// Returns the task that its first message opens when it is sent again; none if the message is a retry of this one. A client
+    /// that continued the task knows of it, so it means the message anew.
+    pub fn repetition(&self, now: Timestamp) -> Option<Repetition> {
+        let is_forgotten = now.0.saturating_sub(self.updated.0) > MESSAGE_MEMORY_MS;
+        let is_over = self.state().is_terminal();
+        if self.has_follow_ups() || (is_over && is_forgotten) {
+            return Some(Repetition::Anew {
+                of: self.task.id.clone(),
+            });
+        }
+        (is_over && self.ended_before_start()).then(|| Repetition::Attempt {
+            of: self.task.id.clone(),
+            context: self.task.context_id.clone(),
+        })
+    }
+
+    fn ended_before_start(&self) -> bool {
+        let message = self.task.status.message.as_ref();
+        let metadata = message.and_then(|message| message.metadata.as_ref());
+        metadata.is_some_and(|metadata| metadata.get(STARTED) == Some(&Value::Bool(false)))
     }
 
     /// Returns whether the history has this message of the client.

@@ -4,6 +4,7 @@ use super::document::{TaskDocument, Update};
 use crate::server::backend::{AgentStatus, RunCause, StopReason};
 use crate::server::refusal::Refusal;
 use crate::server::render::View;
+use crate::server::repetition::Repetition;
 use crate::server::shared::Phase;
 use crate::server::{Report, ReportError};
 use a2a::{Message, TaskState};
@@ -197,6 +198,8 @@ pub(in crate::server) enum Answer {
     },
     /// The message opened the task of this id before.
     KnownTask(String),
+    /// The message opened a task before, and opens another one now.
+    OpenAgain(Repetition),
     Recovery(Recovery),
     Report(Result<(), ReportError>),
     Refused(Refusal),

@@ -3,9 +3,9 @@
 use super::Task;
 use super::io::{Answer, CallerId, Effect, Recovery, SlotKind};
 use super::state::{Admission, Await, Claim, PendingCancel, Resumable, Resume, State, Step};
-use crate::server::Report;
 use crate::server::backend::{RunCause, StopReason};
 use crate::server::shared::Phase;
+use crate::server::{Report, StatusMessage};
 use a2a::Message;
 
 impl Task {
@@ -49,7 +49,8 @@ impl Task {
         }
         let attempts = self.document.attempts;
         let max_attempts = self.document.limits().max_attempts;
-        let is_allowed = attempts < max_attempts || resume.found == Resumable::Interrupted;
+        let is_started = resume.found == Resumable::Interrupted;
+        let is_allowed = attempts < max_attempts || is_started;
         let text = match self.document.last_user_message() {
             Some(message) if is_allowed => {
                 let message = Box::new(message.clone());
@@ -71,7 +72,11 @@ impl Task {
             }]);
         }
         self.push([Step::Record {
-            report: Report::Failed(text.into()),
+            report: Report::Failed(if is_started {
+                text.into()
+            } else {
+                StatusMessage::from(text).not_started()
+            }),
             reporter: None,
         }]);
     }

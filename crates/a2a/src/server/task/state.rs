@@ -163,10 +163,10 @@ pub(super) enum Await {
     },
     AgentStatus,
     Slot(Admission),
-    Opened(Opening),
+    Opened(Submission),
     /// The task that the message opened before.
     KnownTask {
-        opening: Opening,
+        submission: Submission,
         known: String,
     },
     Stored {
@@ -183,14 +183,6 @@ pub(super) enum Await {
     Reloaded(Submission),
     AgentCancel,
     CancelStored,
-}
-
-/// A task that is being stored for the first time.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Opening {
-    pub submission: Submission,
-    /// How many more keys may be tried.
-    pub tries: usize,
 }
 
 /// A task that no replica is at work on.

@@ -1,7 +1,7 @@
 //! Messages: which are accepted, which opened the task before, which wait for the run, and how a run starts.
 
 use super::io::{Answer, Effect, LoadError, Request, RunId, SlotKind, StoreFailure};
-use super::state::{Admission, Await, Claim, Opening, PendingCancel, Run, State, Stop, Submission};
+use super::state::{Admission, Await, Claim, PendingCancel, Run, State, Stop, Submission};
 use super::{Task, TaskDocument};
 use crate::server::backend::{RunCause, StopReason};
 use crate::server::refusal::{Kind, Refusal};
@@ -9,9 +9,6 @@ use crate::server::render::state_name;
 use crate::server::shared::Phase;
 use a2a::Message;
 use lango_core::{Opened, Put};
-
-/// How often a client may send the same first message anew.
-const MAX_REPEATED_OPENINGS: usize = 64;
 
 /// How often a follow-up is tried while other replicas write the task.
 const MAX_RACES: usize = 4;
@@ -98,11 +95,7 @@ impl Task {
             self.reject(&submission, refusal);
         } else if let State::New { key } = &self.state {
             let key = key.clone();
-            let opening = Opening {
-                submission,
-                tries: MAX_REPEATED_OPENINGS,
-            };
-            self.perform(Effect::StoreNew { key }, Await::Opened(opening));
+            self.perform(Effect::StoreNew { key }, Await::Opened(submission));
         } else {
             let message = (*submission.message).clone();
             let update = self.document.add_message(message, self.now);
@@ -112,47 +105,46 @@ impl Task {
     }
 
     /// Starts the first run of a new task, unless its message opened one before.
-    pub(super) fn opened(&mut self, opening: Opening, opened: Result<Opened, StoreFailure>) {
+    pub(super) fn opened(&mut self, submission: Submission, opened: Result<Opened, StoreFailure>) {
         match opened {
             Ok(Opened::New) => {
                 self.document.revision = 1;
-                self.answer_and_start(opening.submission, RunCause::NewTask);
+                self.answer_and_start(submission, RunCause::NewTask);
             }
             Ok(Opened::Known(id)) => {
                 let known = id.to_string();
                 let other = Some(known.clone());
-                self.perform(Effect::Load { other }, Await::KnownTask { opening, known });
+                let awaiting = Await::KnownTask { submission, known };
+                self.perform(Effect::Load { other }, awaiting);
             }
-            Err(_) => self.abandon_opening(&opening, Answer::Refused(Refusal::store_failure())),
+            Err(_) => {
+                let answer = Answer::Refused(Refusal::store_failure());
+                self.abandon_opening(&submission, answer);
+            }
         }
     }
 
-    /// Decides whether a message that opened a task before is a retry. A client that continued that task knows of it, so it
-    /// means the message anew, and a task is opened under another key.
+    /// Decides whether a message that opened a task before is a retry of it.
     pub(super) fn known_loaded(
         &mut self,
-        mut opening: Opening,
+        submission: &Submission,
         known: String,
         loaded: Result<Box<TaskDocument>, LoadError>,
     ) {
-        match (loaded, &self.state) {
-            (Ok(document), State::New { key })
-                if document.has_follow_ups() && opening.tries > 0 =>
-            {
-                opening.tries -= 1;
-                let key = format!("{key}/{known}");
-                self.perform(Effect::StoreNew { key }, Await::Opened(opening));
-            }
-            (Err(LoadError::Store(_)), _) => {
-                self.abandon_opening(&opening, Answer::Refused(Refusal::store_failure()));
-            }
-            _ => self.abandon_opening(&opening, Answer::KnownTask(known)),
-        }
+        let answer = match loaded {
+            Ok(document) => match document.repetition(self.now) {
+                Some(repetition) => Answer::OpenAgain(repetition),
+                None => Answer::KnownTask(known),
+            },
+            Err(LoadError::Store(_)) => Answer::Refused(Refusal::store_failure()),
+            Err(_) => Answer::KnownTask(known),
+        };
+        self.abandon_opening(submission, answer);
     }
 
-    fn abandon_opening(&mut self, opening: &Opening, answer: Answer) {
+    fn abandon_opening(&mut self, submission: &Submission, answer: Answer) {
         self.effects.push(Effect::ReleaseSlot);
-        self.answer(opening.submission.caller, answer);
+        self.answer(submission.caller, answer);
         self.retire();
     }
 

@@ -59,6 +59,18 @@ impl ScriptedAgent {
             }
             "authorise" => reporter.report(Report::AuthRequired("may I?".into())).await,
             "fail" => reporter.failed(rest).await,
+            "fail-before-start" => {
+                let text = StatusMessage::from("no way").not_started();
+                reporter.report(Report::Failed(text)).await
+            }
+            "fail-first" if self.runs.lock().unwrap().len() == 1 => {
+                let text = StatusMessage::from("not this time").not_started();
+                reporter.report(Report::Failed(text)).await
+            }
+            "fail-first" => {
+                self.wait().await;
+                reporter.completed("the second time").await
+            }
             "mark" => {
                 reporter
                     .working(StatusMessage::from("on it").with("step", json!(1)))

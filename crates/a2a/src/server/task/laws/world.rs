@@ -227,7 +227,7 @@ impl<'a> World<'a> {
             return;
         }
         let message = match &self.stored {
-            Some(stored) if stored.has_follow_ups() => return,
+            Some(stored) if stored.repetition(Timestamp(self.now)).is_some() => return,
             Some(stored) => stored.last_user_message().cloned(),
             None => None,
         };

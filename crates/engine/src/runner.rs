@@ -15,14 +15,15 @@ mod stop;
 
 use crate::gate::{Gate, Rules};
 use crate::tree::Tree;
-use crate::turn::Turn;
+use crate::turn::{Step, Turn};
 pub use conversation::Conversation;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use lango_core::{
     AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, BoxLease, BusyPolicy,
-    Clock, Environment, Event, EventBody, Ids, Limits, Model, ModelSettings, Outcome, Recollection,
-    RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage, UserId, Waiting,
+    Clock, Effect, Environment, Event, EventBody, Ids, Limits, Model, ModelSettings, Outcome,
+    Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage,
+    UserId, Waiting,
 };
 pub use standing::Standing;
 use std::collections::{BTreeMap, HashSet};
@@ -306,6 +307,9 @@ impl Runner {
     }
 }
 
+/// How long the call of a pure tool waits for its result before it is stored alone.
+const RESULT_WAIT: Duration = Duration::from_millis(20);
+
 /// Takes steps until a turn whose first events are stored has an outcome, or only a person can go on.
 async fn drive(
     parts: &RunnerParts,
@@ -324,6 +328,8 @@ async fn drive(
     let mut news = remote::News::default();
     let mut at_work = remote::AtWork::of(turn);
     let mut batch = first;
+    // Events of calls of pure tools, which are stored with the results if these come soon.
+    let mut unstored: Vec<Event> = Vec::new();
     if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
         let events = turn.accept(crate::turn::Input::TimeSpent, parts.clock.now());
         batch = append(parts, events, shown).await?;
@@ -352,21 +358,40 @@ async fn drive(
                 keys.remove(&key);
                 input
             }
+            () = tokio::time::sleep(RESULT_WAIT), if !unstored.is_empty() => {
+                batch = append(parts, std::mem::take(&mut unstored), shown).await?;
+                continue;
+            }
         };
         // What a step told on its way comes before its result.
         let told = std::iter::from_fn(|| news.try_next());
-        let mut events = Vec::new();
+        let mut events = std::mem::take(&mut unstored);
         for input in told.chain([input]) {
             at_work.note(&input);
             events.extend(turn.accept(input, parts.clock.now()));
         }
-        batch = append(parts, events, shown).await?;
+        if under_way.is_empty() && calls_pure_tools(&events, turn) {
+            unstored = events;
+            batch = Batch::default();
+        } else {
+            batch = append(parts, events, shown).await?;
+        }
     }
     at_work.cancel(parts).await;
     Ok(TurnEnd::Finished(TurnReport {
         structured: turn.has_answer_schema(),
         ..report(&batch)
     }))
+}
+
+/// Returns whether a turn goes on with calls of pure tools only, and nothing in the events must be stored before: if the process
+/// ends meanwhile, no more than a reply of a model is lost.
+fn calls_pure_tools(events: &[Event], turn: &Turn) -> bool {
+    let is_pure = |step: &Step| matches!(step, Step::CallTool(step) if step.effect == Effect::Pure);
+    let steps = turn.ready();
+    !steps.is_empty()
+        && steps.iter().all(is_pure)
+        && !events.iter().any(|event| event.body.is_binding())
 }
 
 /// Stores events, then shows them.

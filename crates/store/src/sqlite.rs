@@ -15,7 +15,6 @@ mod upkeep;
 mod writer;
 
 use crate::engine::{Durability, Failure, Input, Mode, Output, Result, Tx, Work};
-use crate::queue::Queues;
 use crate::tables::OpenMode;
 use connection::execute;
 #[cfg(test)]
@@ -23,6 +22,7 @@ pub(crate) use connection::open_in_memory;
 use futures_util::FutureExt as _;
 use in_memory::InMemory;
 use lango_core::{BoxLease, BusyPolicy, SessionId, StoreError};
+use lock::SessionLocks;
 use readers::Readers;
 use rusqlite::Connection;
 use std::path::Path;
@@ -33,7 +33,7 @@ use writer::Writer;
 pub(crate) struct SqliteEngine {
     connections: Connections,
     /// The waiters of this process.
-    queues: Arc<Queues>,
+    locks: SessionLocks,
 }
 
 enum Connections {
@@ -54,14 +54,14 @@ impl SqliteEngine {
                 readers: Readers::new(Arc::clone(&writer)),
                 writer,
             },
-            queues: Arc::default(),
+            locks: SessionLocks::default(),
         })
     }
 
     pub(crate) fn in_memory() -> Self {
         Self {
             connections: Connections::Memory(InMemory::default()),
-            queues: Arc::default(),
+            locks: SessionLocks::default(),
         }
     }
 
@@ -122,7 +122,7 @@ impl SqliteEngine {
         session: &SessionId,
         busy_policy: BusyPolicy,
     ) -> Result<BoxLease, StoreError> {
-        lock::lock(self.path(), &self.queues, session, busy_policy).await
+        self.locks.lock(self.path(), session, busy_policy).await
     }
 
     /// Returns the path of the file; `None` if the database is in memory.

@@ -4,17 +4,21 @@
 //!
 //! A waiter has a locked file of its own, whose name starts with the time of its arrival: the earliest that is still locked is
 //! next. These files are in a folder that exists while there are waiters, so one system call finds that a session is free.
+//!
+//! The file of a session stays open, unlocked, for the next turn of that session: creating and removing it costs more than all
+//! else here.
 
 use super::failure::creation_error;
 use crate::engine::text::hex;
 use crate::queue::{QueuePlace, Queues, busy};
+use hashlink::LruCache;
 use lango_core::{BoxFuture, BoxLease, BusyPolicy, SessionId, SessionLease, StoreError};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Interval between two checks of a waiter.
@@ -23,28 +27,91 @@ const CHECK_EVERY: Duration = Duration::from_millis(20);
 /// How often to create a file again that other processes remove at the same moment.
 const TRIES: usize = 1_000;
 
-/// Locks a session of the database at `path`; of one in memory, which only this process can use, if that is `None`.
-pub(super) async fn lock(
-    path: Option<&Path>,
-    queues: &Arc<Queues>,
-    session: &SessionId,
-    busy_policy: BusyPolicy,
-) -> Result<BoxLease, StoreError> {
-    let place = queues.enter(session, busy_policy)?.front().await;
-    let lock = match path {
-        Some(path) => Some(lock_file(path, session, busy_policy).await?),
-        None => None,
-    };
-    Ok(Box::new(FileLock {
-        _lock: lock,
-        _place: place,
-    }))
+/// How many files of sessions stay open. The one that was used least recently is removed first.
+const MAX_IDLE: usize = 512;
+
+/// The sessions that this process has locked or had locked.
+#[derive(Default)]
+pub(super) struct SessionLocks {
+    queues: Arc<Queues>,
+    idle: Arc<IdleFiles>,
+}
+
+impl SessionLocks {
+    /// Locks a session of the database at `path`; of one in memory, which only this process can use, if that is `None`.
+    pub async fn lock(
+        &self,
+        path: Option<&Path>,
+        session: &SessionId,
+        busy_policy: BusyPolicy,
+    ) -> Result<BoxLease, StoreError> {
+        let place = self.queues.enter(session, busy_policy)?.front().await;
+        let lock = match path {
+            Some(path) => Some(lock_file(path, session, busy_policy, &self.idle).await?),
+            None => None,
+        };
+        Ok(Box::new(FileLock {
+            lock,
+            idle: Arc::clone(&self.idle),
+            _place: place,
+        }))
+    }
+}
+
+/// Files of sessions that are open and not locked.
+struct IdleFiles(Mutex<LruCache<PathBuf, Arc<File>>>);
+
+impl Default for IdleFiles {
+    fn default() -> Self {
+        Self(Mutex::new(LruCache::new(MAX_IDLE)))
+    }
+}
+
+impl IdleFiles {
+    fn take(&self, path: &Path) -> Option<Arc<File>> {
+        self.files().remove(path)
+    }
+
+    /// Unlocks a file and keeps it open.
+    fn put(&self, locked: LockedFile) {
+        let (path, file) = locked.unlock();
+        let mut files = self.files();
+        let oldest = match files.len() < MAX_IDLE {
+            true => None,
+            false => files.remove_lru(),
+        };
+        files.insert(path, file);
+        drop(files);
+        if let Some((path, file)) = oldest {
+            remove_unlocked(path, file);
+        }
+    }
+
+    fn files(&self) -> MutexGuard<'_, LruCache<PathBuf, Arc<File>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for IdleFiles {
+    fn drop(&mut self) {
+        for (path, file) in self.files().drain() {
+            remove_unlocked(path, file);
+        }
+    }
+}
+
+/// Removes the file of a session, unless another process has locked it.
+fn remove_unlocked(path: PathBuf, file: Arc<File>) {
+    if let Ok(Attempt::Locked(locked)) = LockedFile::try_lock(path, file, Kind::Lock) {
+        drop(locked);
+    }
 }
 
 async fn lock_file(
     path: &Path,
     session: &SessionId,
     busy_policy: BusyPolicy,
+    idle: &IdleFiles,
 ) -> Result<LockedFile, StoreError> {
     let files = LockFiles::of(path, session);
     let failed = |error: io::Error| creation_error(path, &error);
@@ -52,7 +119,9 @@ async fn lock_file(
     loop {
         let before = waiting_in(&files.queue, ticket.as_ref()).map_err(failed)?;
         if before == 0
-            && let Some(lock) = LockedFile::take(files.lock.clone(), Kind::Lock).map_err(failed)?
+            && let Some(lock) =
+                LockedFile::take(files.lock.clone(), idle.take(&files.lock), Kind::Lock)
+                    .map_err(failed)?
         {
             return Ok(lock);
         }
@@ -63,7 +132,7 @@ async fn lock_file(
                 return Err(busy(session, Some(before)));
             }
             BusyPolicy::Wait { .. } => {
-                ticket = LockedFile::take(files.ticket(), Kind::Ticket).map_err(failed)?;
+                ticket = LockedFile::take(files.ticket(), None, Kind::Ticket).map_err(failed)?;
             }
         }
     }
@@ -75,12 +144,13 @@ const SERVER: &str = "server-";
 /// The lock of a server on a database. The system releases it when the process ends.
 pub struct ServerLock(#[allow(dead_code, reason = "it is unlocked when it is dropped")] LockedFile);
 
-/// Marks the database at `path` as used by a server.
+/// Marks the database at `path` as used by a server, and removes the files that killed processes left.
 pub(super) fn attach_server(path: &Path) -> Result<Option<ServerLock>, StoreError> {
+    count(path, Locked::Session)?;
     let name = format!("{SERVER}{}", std::process::id());
     let file = path.with_extension("locks").join(name);
     let locked =
-        LockedFile::take(file, Kind::Lock).map_err(|error| creation_error(path, &error))?;
+        LockedFile::take(file, None, Kind::Lock).map_err(|error| creation_error(path, &error))?;
     Ok(locked.map(ServerLock))
 }
 
@@ -120,9 +190,18 @@ pub(super) fn count(path: &Path, locked: Locked) -> Result<usize, StoreError> {
 
 /// A session that this process has locked.
 struct FileLock {
-    // The fields are dropped in this order: the next waiter of this process finds the file unlocked.
-    _lock: Option<LockedFile>,
+    lock: Option<LockedFile>,
+    idle: Arc<IdleFiles>,
+    // Dropped after the file was unlocked, so that the next waiter of this process can lock it.
     _place: QueuePlace,
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        if let Some(lock) = self.lock.take() {
+            self.idle.put(lock);
+        }
+    }
 }
 
 impl SessionLease for FileLock {
@@ -184,17 +263,14 @@ fn is_alive(path: PathBuf, kind: Kind) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    match file.try_lock() {
-        Ok(()) => {
-            if is_at(&file, &path) {
-                drop(LockedFile { path, file, kind });
-                return Ok(false);
-            }
-            // It was removed before it was locked here; a file that exists now belongs to another process.
-            path.try_exists()
+    match LockedFile::try_lock(path, Arc::new(file), kind)? {
+        Attempt::Locked(locked) => {
+            drop(locked);
+            Ok(false)
         }
-        Err(TryLockError::WouldBlock) => Ok(true),
-        Err(TryLockError::Error(error)) => Err(error),
+        // A file that exists now belongs to another process.
+        Attempt::Removed(path) => path.try_exists(),
+        Attempt::Busy => Ok(true),
     }
 }
 
@@ -205,43 +281,73 @@ enum Kind {
     Ticket,
 }
 
-/// A file that exists, and is locked, as long as this lives.
+/// A file that is locked, and removed when this is dropped.
 struct LockedFile {
+    /// Empty once the file is unlocked.
     path: PathBuf,
-    file: File,
+    file: Arc<File>,
     kind: Kind,
 }
 
+/// The result of locking a file that is open.
+enum Attempt {
+    Locked(LockedFile),
+    /// The last owner removed it before it was locked here. This is its path.
+    Removed(PathBuf),
+    /// Another process has locked it.
+    Busy,
+}
+
 impl LockedFile {
-    /// Creates and locks it; returns `None` if another process has locked it.
-    fn take(path: PathBuf, kind: Kind) -> io::Result<Option<Self>> {
+    /// Locks the file at `path`, which is created if `open`, an open one, is not it; returns `None` if another process has
+    /// locked it.
+    fn take(path: PathBuf, open: Option<Arc<File>>, kind: Kind) -> io::Result<Option<Self>> {
+        let (mut path, mut open) = (path, open);
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
         for _ in 0..TRIES {
-            let file = match options.open(&path) {
+            let file = match open
+                .take()
+                .map_or_else(|| options.open(&path).map(Arc::new), Ok)
+            {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     make_folder_of(&path)?;
                     continue;
                 }
                 file => file?,
             };
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-            // The owner before may have removed the file after it was opened here and before it was locked.
-            if is_at(&file, &path) {
-                return Ok(Some(Self { path, file, kind }));
+            match Self::try_lock(path, file, kind)? {
+                Attempt::Locked(locked) => return Ok(Some(locked)),
+                Attempt::Removed(same) => path = same,
+                Attempt::Busy => return Ok(None),
             }
         }
         let detail = format!("`{}` is removed all the time", path.display());
         Err(io::Error::other(detail))
     }
+
+    /// Locks an open file, if it is still the one at `path`.
+    fn try_lock(path: PathBuf, file: Arc<File>, kind: Kind) -> io::Result<Attempt> {
+        match file.try_lock() {
+            Ok(()) if is_at(&file, &path) => Ok(Attempt::Locked(Self { path, file, kind })),
+            Ok(()) => Ok(Attempt::Removed(path)),
+            Err(TryLockError::WouldBlock) => Ok(Attempt::Busy),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Unlocks the file without removing it.
+    fn unlock(mut self) -> (PathBuf, Arc<File>) {
+        let _ = self.file.unlock();
+        (std::mem::take(&mut self.path), Arc::clone(&self.file))
+    }
 }
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
+        if self.path.as_os_str().is_empty() {
+            return;
+        }
         // While it is still locked, so that no file of another process is removed.
         let _ = fs::remove_file(&self.path);
         let _ = self.file.unlock();

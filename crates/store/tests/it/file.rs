@@ -32,6 +32,38 @@ async fn only_the_owner_can_read_what_is_stored() {
 }
 
 #[tokio::test]
+async fn the_lock_file_of_a_session_stays_for_its_next_turn_and_is_removed_with_the_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("lango.db");
+    let (one, other) = (open(&path), open(&path));
+    let session = create(&one, "s_1").await;
+    let locks = || fs::read_dir(path.with_extension("locks")).map_or(0, Iterator::count);
+    for _ in 0..3 {
+        let lease = one.acquire(&session, BusyPolicy::Refuse).await.unwrap();
+        assert!(other.acquire(&session, BusyPolicy::Refuse).await.is_err());
+        drop(lease);
+        assert_eq!(locks(), 1);
+        let lease = other.acquire(&session, BusyPolicy::Refuse).await.unwrap();
+        assert!(one.acquire(&session, BusyPolicy::Refuse).await.is_err());
+        drop(lease);
+    }
+    // Another process found it unlocked and removed it.
+    assert_eq!(one.count_leases().await.unwrap(), 0);
+    assert_eq!(locks(), 0);
+    let lease = one.acquire(&session, BusyPolicy::Refuse).await.unwrap();
+    assert!(other.acquire(&session, BusyPolicy::Refuse).await.is_err());
+    drop(lease);
+    // The least recently used ones are removed.
+    for number in 0..600 {
+        let session = SessionId::from(format!("s_{number}").as_str());
+        drop(one.acquire(&session, BusyPolicy::Refuse).await.unwrap());
+    }
+    assert_eq!(locks(), 512);
+    drop((one, other));
+    assert_eq!(locks(), 0);
+}
+
+#[tokio::test]
 async fn a_file_that_others_could_read_is_closed_to_them() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lango.db");

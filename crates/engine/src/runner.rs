@@ -12,13 +12,12 @@ mod perform;
 mod remote;
 mod standing;
 mod stop;
+mod under_way;
 
 use crate::gate::{Gate, Rules};
 use crate::tree::Tree;
 use crate::turn::{Step, Turn};
 pub use conversation::Conversation;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use lango_core::{
     AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, BoxLease, BusyPolicy,
     Clock, Effect, Environment, Event, EventBody, Ids, Limits, Model, ModelSettings, Outcome,
@@ -31,6 +30,7 @@ use std::sync::Arc;
 use std::time::Duration;
 pub use stop::Stop;
 use tokio::sync::mpsc;
+use under_way::UnderWay;
 
 /// Everything a runner works with.
 pub struct RunnerParts {
@@ -323,7 +323,7 @@ async fn drive(
     let left = turn.limits().turn_ms.saturating_sub(turn.active_ms());
     let deadline = tokio::time::sleep(Duration::from_millis(left));
     tokio::pin!(deadline);
-    let mut under_way = FuturesUnordered::new();
+    let mut under_way = UnderWay::new();
     let mut keys = HashSet::new();
     let mut news = remote::News::default();
     let mut at_work = remote::AtWork::of(turn);
@@ -335,7 +335,8 @@ async fn drive(
         batch = append(parts, events, shown).await?;
     }
     while turn.outcome().is_none() {
-        grants::use_grants(parts, turn, &batch, shown).await?;
+        let granted = grants::use_grants(parts, turn, &batch, shown);
+        under_way.during(granted).await?;
         for step in turn.ready() {
             if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
                 let told = news.sender_for(&step);
@@ -359,7 +360,8 @@ async fn drive(
                 input
             }
             () = tokio::time::sleep(RESULT_WAIT), if !unstored.is_empty() => {
-                batch = append(parts, std::mem::take(&mut unstored), shown).await?;
+                let events = std::mem::take(&mut unstored);
+                batch = under_way.during(append(parts, events, shown)).await?;
                 continue;
             }
         };
@@ -374,7 +376,7 @@ async fn drive(
             unstored = events;
             batch = Batch::default();
         } else {
-            batch = append(parts, events, shown).await?;
+            batch = under_way.during(append(parts, events, shown)).await?;
         }
     }
     at_work.cancel(parts).await;

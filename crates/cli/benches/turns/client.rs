@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
+/// Conversations whose names begin like this ask for what needs an approval.
+pub const ASKING: &str = "asking";
+
 /// How many clients send how many messages each, one after the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
@@ -16,6 +19,8 @@ pub struct Load {
 /// What a client process prints.
 pub struct LoadResult {
     pub refused: usize,
+    /// Turns that wait for an approval.
+    pub waiting: usize,
     pub per_second: f64,
     /// Milliseconds.
     pub p50: f64,
@@ -28,6 +33,7 @@ impl LoadResult {
         let number = |name: &str| value[name].as_f64().unwrap();
         Self {
             refused: number("refused") as usize,
+            waiting: number("waiting") as usize,
             per_second: number("perSecond"),
             p50: number("p50"),
             p99: number("p99"),
@@ -55,11 +61,12 @@ pub fn run(arguments: &[String]) {
             .into_iter()
             .map(|connection| tokio::spawn(connection.talk(turns)))
             .collect();
-        let (mut times, mut refused) = (Vec::new(), 0);
+        let (mut times, mut refused, mut waiting) = (Vec::new(), 0, 0);
         for talk in talks {
-            let (own, own_refused) = talk.await.unwrap();
-            times.extend(own);
-            refused += own_refused;
+            let talk = talk.await.unwrap();
+            times.extend(talk.times);
+            refused += talk.refused;
+            waiting += talk.waiting;
         }
         let elapsed = began.elapsed().as_secs_f64();
         times.sort_unstable();
@@ -68,10 +75,20 @@ pub fn run(arguments: &[String]) {
             time.map_or(0.0, |time: &Duration| time.as_secs_f64() * 1e3)
         };
         let per_second = times.len() as f64 / elapsed;
-        let result =
-            json!({ "refused": refused, "perSecond": per_second, "p50": at(50), "p99": at(99) });
+        let result = json!({
+            "refused": refused, "waiting": waiting, "perSecond": per_second, "p50": at(50), "p99": at(99)
+        });
         println!("{result}");
     });
+}
+
+/// The results of one client's messages.
+#[derive(Default)]
+struct Talk {
+    /// Of turns that completed.
+    times: Vec<Duration>,
+    refused: usize,
+    waiting: usize,
 }
 
 struct Connection {
@@ -94,28 +111,33 @@ impl Connection {
         }
     }
 
-    /// Sends messages one after the other; returns the times of turns that completed, and how many were refused.
-    async fn talk(mut self, turns: usize) -> (Vec<Duration>, usize) {
-        let (mut times, mut refused) = (Vec::new(), 0);
+    /// Sends messages one after the other.
+    async fn talk(mut self, turns: usize) -> Talk {
+        let mut talk = Talk::default();
         for turn in 0..turns {
             let began = Instant::now();
             let answer = self.send(turn).await;
             match answer["result"]["task"]["status"]["state"].as_str() {
-                Some("TASK_STATE_COMPLETED") => times.push(began.elapsed()),
-                _ if answer["error"]["code"] == -32000 => refused += 1,
+                Some("TASK_STATE_COMPLETED") => talk.times.push(began.elapsed()),
+                Some("TASK_STATE_AUTH_REQUIRED") => talk.waiting += 1,
+                _ if answer["error"]["code"] == -32000 => talk.refused += 1,
                 _ => panic!("{answer}"),
             }
         }
-        (times, refused)
+        talk
     }
 
     async fn send(&mut self, turn: usize) -> Value {
         let conversation = &self.conversation;
+        let text = match conversation.starts_with(ASKING) {
+            true => "write to the notes",
+            false => "what is in the notes?",
+        };
         let message = json!({
             "messageId": format!("{conversation}-{turn}"),
             "contextId": conversation,
             "role": "ROLE_USER",
-            "parts": [{ "text": "what is in the notes?" }],
+            "parts": [{ "text": text }],
         });
         let params = json!({ "message": message });
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params });

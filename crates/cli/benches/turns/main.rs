@@ -7,12 +7,14 @@
     reason = "in a measurement, a panic is the report"
 )]
 
+mod approvals;
 mod client;
 #[path = "../common/mod.rs"]
 #[allow(dead_code, reason = "the other harnesses use the rest")]
 mod common;
 mod model;
 mod server;
+mod soak;
 
 use client::Load;
 use lango_testkit::postgres::Cluster;
@@ -81,8 +83,15 @@ fn main() {
     match arguments.first().map(String::as_str) {
         Some("model") => model::run(&arguments[1]),
         Some("client") => client::run(&arguments[1..]),
+        Some("soak") => soak::run(count(&arguments, 20_000)),
+        Some("approvals") => approvals::run(count(&arguments, 1_000)),
         _ => measure(&arguments),
     }
+}
+
+fn count(arguments: &[String], default: usize) -> usize {
+    let number = arguments.get(1).and_then(|number| number.parse().ok());
+    number.unwrap_or(default)
 }
 
 fn measure(arguments: &[String]) {

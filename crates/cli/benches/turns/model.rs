@@ -66,6 +66,9 @@ fn reply_to(body: &Value) -> String {
     let deltas = if last["role"] == "tool" {
         let words = "the file has notes in it".split_inclusive(' ');
         words.map(|word| json!({ "content": word })).collect()
+    } else if text.contains("## Task") && text.contains("write to the notes") {
+        let file = json!({ "path": "notes.md", "content": "more" });
+        vec![call("fs_write", file)]
     } else if text.contains("## Task") {
         vec![call("fs_read", json!({ "path": "notes.md" }))]
     } else {

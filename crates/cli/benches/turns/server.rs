@@ -16,6 +16,8 @@ const START: Duration = Duration::from_secs(60);
 
 pub struct Setup {
     latency: Duration,
+    /// Calls that are not safe wait for a person, instead of being allowed.
+    pub asks: bool,
     pub max_running: Option<usize>,
     pub cores: Option<[&'static str; 2]>,
 }
@@ -27,13 +29,14 @@ pub struct Server {
     client_cores: Option<&'static str>,
     said: Said,
     // Dropped last: the server works in it.
-    _place: Place,
+    place: Place,
 }
 
 impl Setup {
     pub fn new(latency: Duration) -> Self {
         Self {
             latency,
+            asks: false,
             max_running: None,
             cores: None,
         }
@@ -100,7 +103,13 @@ impl Server {
         if let Some(running) = setup.max_running {
             more += &format!("[server]\nmaxRunningTasks = {running}\n");
         }
-        let place = Place::new(&format!("http://{}/v1", url.trim()), &more);
+        let url = format!("http://{}/v1", url.trim());
+        let place = match setup.asks {
+            true => Place::with_configuration(&format!(
+                "[agent]\nmodel = 'mock/any'\n[providers.mock]\nkind = 'openai'\nbaseUrl = '{url}'\n{more}"
+            )),
+            false => Place::new(&url, &more),
+        };
         let said = Said::default();
         let port = free_port(&mut Random::new(Random::seed()));
         let serving = Serving::start(&place, &place.home(), port, &said);
@@ -120,8 +129,20 @@ impl Server {
             model,
             client_cores,
             said,
-            _place: place,
+            place,
         }
+    }
+
+    /// Ends the server and starts it again on the same data.
+    pub fn restart(&mut self) {
+        self.serving.end(START);
+        let port = self.caller.address().port();
+        self.serving = Serving::start(&self.place, &self.place.home(), port, &self.said);
+        assert!(
+            self.serving.is_ready_within(START),
+            "{:?}",
+            self.said.last()
+        );
     }
 
     /// Sends a load from a process of its own. Conversations have names of their own for each `name`.
@@ -150,6 +171,18 @@ impl Server {
             .unwrap();
         let kilobytes = line.split_whitespace().nth(1).unwrap();
         kilobytes.parse::<u64>().unwrap() / 1024
+    }
+
+    /// The memory that the server uses now, in kilobytes, and how many file descriptors it has open.
+    pub fn resources(&self) -> (u64, usize) {
+        let status = self.proc_file("status");
+        let line = status.lines().find(|line| line.starts_with("VmRSS"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().nth(1));
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", self.serving.id()));
+        (
+            kilobytes.unwrap().parse().unwrap(),
+            descriptors.unwrap().count(),
+        )
     }
 
     fn proc_file(&self, name: &str) -> String {

@@ -36,6 +36,7 @@ mod runner;
 mod schema_laws;
 mod sites;
 mod stop_reasons;
+mod storing;
 mod structured;
 mod support;
 mod tree;

@@ -59,44 +59,6 @@ async fn what_is_shown_is_what_is_stored() {
     assert_eq!(drafts(&shown), "It says hi.");
 }
 
-/// The events that were stored with the call of a tool, whose results may be missing.
-async fn stored_with_call(tool: CountingTool) -> Vec<Event> {
-    let bench = Bench::new(vec![Arc::new(tool)]);
-    let script = [
-        delegate_and_finish("operator", "read a"),
-        call("fs_read", json!({"path": "a"})),
-        say("It says hi."),
-    ];
-    let mut conversation = bench.runner(ScriptedModel::replies(script)).start(local());
-    let (_, shown) = turn(&mut conversation, "read a").await;
-    let is_call = |event: &Event| matches!(event.body, EventBody::ToolCalled { .. });
-    let mut batches = shown.iter().filter_map(|item| match item {
-        Shown::Stored(batch) if batch.iter().any(is_call) => Some(batch.to_vec()),
-        _ => None,
-    });
-    batches.next().unwrap()
-}
-
-#[tokio::test]
-async fn a_pure_tool_that_returns_at_once_is_stored_in_one_batch_with_its_result() {
-    let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
-    let pure = CountingTool::new("fs_read").with_effect(Effect::Pure);
-    assert!(stored_with_call(pure).await.iter().any(is_result));
-    // What it does must not be lost, so its call is stored before.
-    let writes = CountingTool::new("fs_read").with_effect(Effect::Effect);
-    assert!(!stored_with_call(writes).await.iter().any(is_result));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_pure_tool_that_takes_long_is_stored_before_its_result() {
-    let slow = CountingTool::new("fs_read").with_effect(Effect::Pure);
-    let batch = stored_with_call(slow.never_returning()).await;
-    assert!(matches!(
-        batch.last().unwrap().body,
-        EventBody::ToolCalled { .. }
-    ));
-}
-
 #[tokio::test]
 async fn a_draft_that_becomes_a_rejection_is_never_shown() {
     for piece in [1, 3, 100] {

@@ -1,0 +1,47 @@
+//! One caller with many pending approvals, while another one works; the same after a restart.
+
+use super::client::{ASKING, Load};
+use super::server::{Server, Setup};
+use std::time::Duration;
+
+const WORK: Load = Load {
+    clients: 16,
+    turns: 25,
+};
+
+/// After a turn, memory is updated in the background.
+const SETTLING: Duration = Duration::from_secs(10);
+
+pub fn run(pending: usize) {
+    let mut setup = Setup::new(Duration::from_millis(5));
+    setup.asks = true;
+    let mut server = Server::start(&setup, None);
+    server.load(WORK, "warm");
+    work(&server, "before");
+    let asking = Load {
+        clients: pending,
+        turns: 1,
+    };
+    let asked = server.load(asking, ASKING);
+    println!(
+        "{} calls wait for an approval, {} were refused",
+        asked.waiting, asked.refused
+    );
+    assert_eq!(asked.waiting, pending);
+    work(&server, "right after");
+    std::thread::sleep(SETTLING);
+    work(&server, "while they wait");
+    server.restart();
+    server.load(WORK, "warm again");
+    work(&server, "after a restart");
+}
+
+fn work(server: &Server, when: &str) {
+    let result = server.load(WORK, when);
+    let (rate, p50, p99) = (result.per_second, result.p50, result.p99);
+    let refused = result.refused;
+    println!(
+        "{when:<18} {rate:>6.0} turns/s, p50 {p50:>6.1} ms, p99 {p99:>6.1} ms, {refused} refused"
+    );
+    assert_eq!((refused, result.waiting), (0, 0));
+}

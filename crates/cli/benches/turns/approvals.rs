@@ -18,11 +18,15 @@ pub fn run(pending: usize) {
     let mut server = Server::start(&setup, None);
     server.load(WORK, "warm");
     work(&server, "before");
-    let asking = Load {
+    let burst = Load {
         clients: pending,
         turns: 1,
     };
-    let asked = server.load(asking, ASKING);
+    // A burst leaves its mark on the heap, whatever it asks for.
+    server.load(burst, "burst");
+    std::thread::sleep(SETTLING);
+    work(&server, "after a burst");
+    let asked = server.load(burst, ASKING);
     println!(
         "{} calls wait for an approval, {} were refused",
         asked.waiting, asked.refused

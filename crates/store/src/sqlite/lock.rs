@@ -27,8 +27,9 @@ const CHECK_EVERY: Duration = Duration::from_millis(20);
 /// How often to create a file again that other processes remove at the same moment.
 const TRIES: usize = 1_000;
 
-/// How many files of sessions stay open. The one that was used least recently is removed first.
-const MAX_IDLE: usize = 512;
+/// How many files of sessions stay open: as many as tasks run at once by default. The one that was used least recently is
+/// removed first.
+const MAX_IDLE: usize = 1024;
 
 /// The sessions that this process has locked or had locked.
 #[derive(Default)]

@@ -54,11 +54,11 @@ async fn the_lock_file_of_a_session_stays_for_its_next_turn_and_is_removed_with_
     assert!(other.acquire(&session, BusyPolicy::Refuse).await.is_err());
     drop(lease);
     // The least recently used ones are removed.
-    for number in 0..600 {
+    for number in 0..1100 {
         let session = SessionId::from(format!("s_{number}").as_str());
         drop(one.acquire(&session, BusyPolicy::Refuse).await.unwrap());
     }
-    assert_eq!(locks(), 512);
+    assert_eq!(locks(), 1024);
     drop((one, other));
     assert_eq!(locks(), 0);
 }

@@ -3,6 +3,7 @@
 use super::caller::{Caller, Unanswered, is_over, state};
 use super::random::Random;
 use super::script::question;
+use lango_a2a::server::first_attempt;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -23,7 +24,7 @@ pub struct Ledger {
     pub sent: BTreeSet<u64>,
     /// The task of each job that a server acknowledged.
     pub acknowledged: BTreeMap<u64, String>,
-    /// Messages that were sent again after they had been acknowledged, and became another task.
+    /// Messages that were sent again after they had been acknowledged, and became other work.
     pub other_tasks: Vec<u64>,
     /// What servers refused for good, in their words.
     pub refusals: Vec<String>,
@@ -139,16 +140,22 @@ impl Client {
             "configuration": { "returnImmediately": self.random.chance(60) },
         });
         self.shared.ledger().sent.insert(number);
-        let Some(task) = self.send_until_taken(&message) else {
+        let Some(mut task) = self.send_until_taken(&message) else {
             return;
         };
+        // As a client does whose connection broke after all.
+        if self.random.chance(10)
+            && let Some(again) = self.send_until_taken(&message)
+        {
+            if first_attempt(&again) != first_attempt(&task) {
+                self.shared.ledger().other_tasks.push(number);
+            }
+            // If nothing had run, it is a further attempt.
+            task = again;
+        }
         let mut ledger = self.shared.ledger();
         ledger.acknowledged.insert(number, task.clone());
         drop(ledger);
-        // As a client does whose connection broke after all.
-        if self.random.chance(10) && self.send_until_taken(&message) != Some(task.clone()) {
-            self.shared.ledger().other_tasks.push(number);
-        }
         self.open.push_back(task);
         self.shared.open.fetch_add(1, Ordering::Relaxed);
     }

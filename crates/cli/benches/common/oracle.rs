@@ -3,6 +3,7 @@
 
 use super::evidence::{Evidence, TaskEnd};
 use super::script::{answer, job_in, question};
+use lango_a2a::server::first_attempt;
 use lango_core::{Answer, AnsweredBy, Asks, CallId, CallStatus, Event, EventBody};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -256,7 +257,7 @@ fn read_jobs(
     }
 }
 
-/// Every acknowledged message has one turn, under the id of its task, and the caller is told how it ended.
+/// Every acknowledged message has one turn, under the id of its first task, and the caller is told how it ended.
 fn judge_messages(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u64, JobInLog>) {
     let nothing = JobInLog::default();
     for (number, task) in &evidence.ledger.acknowledged {
@@ -287,7 +288,7 @@ fn judge_messages(verdict: &mut Verdict, evidence: &Evidence, jobs: &BTreeMap<u6
     for number in &evidence.ledger.other_tasks {
         verdict.say(
             Wrong::TwoTurns,
-            format!("job {number}: sent again, another task"),
+            format!("job {number}: sent again, other work"),
         );
     }
 }
@@ -309,7 +310,7 @@ fn told_wrongly(
     end: &TaskEnd,
 ) -> Option<String> {
     let told = format!("job {number}, task {task}: {} {}", end.state, end.words);
-    if !turns.iter().any(|turn| turn == task) {
+    if !turns.iter().any(|turn| turn == first_attempt(task)) {
         return Some(format!("{told}, and the log has {turns:?}"));
     }
     let is_answered = job.outcome == "answered";

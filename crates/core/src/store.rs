@@ -277,7 +277,7 @@ pub enum StoreError {
     },
     /// The lease expired because the database could not be reached in time; another replica may own the session now.
     #[error(
-        "session `{id}` is not held here any more; what was under way goes on where it is held now, or once it is opened again"
+        "the lease of session `{id}` was lost; another server may continue the turn. Open the session again to see how it went"
     )]
     Lost {
         /// The session.

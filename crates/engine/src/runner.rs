@@ -6,6 +6,7 @@
 mod attachments;
 mod conversation;
 mod draft;
+mod drive;
 mod going_on;
 mod grants;
 mod perform;
@@ -16,21 +17,18 @@ mod under_way;
 
 use crate::gate::{Gate, Rules};
 use crate::tree::Tree;
-use crate::turn::{Step, Turn};
 pub use conversation::Conversation;
 use lango_core::{
-    AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, BoxLease, BusyPolicy,
-    Clock, Effect, Environment, Event, EventBody, Ids, Limits, Model, ModelSettings, Outcome,
-    Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage,
-    UserId, Waiting,
+    AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, BusyPolicy, Clock,
+    Environment, Event, EventBody, Ids, Limits, Model, ModelSettings, Outcome, Recollection,
+    RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage, UserId, Waiting,
 };
 pub use standing::Standing;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 pub use stop::Stop;
 use tokio::sync::mpsc;
-use under_way::UnderWay;
 
 /// Everything a runner works with.
 pub struct RunnerParts {
@@ -305,95 +303,6 @@ impl Runner {
     pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
         Conversation::open(self, session).await
     }
-}
-
-/// How long the call of a pure tool waits for its result before it is stored alone.
-const RESULT_WAIT: Duration = Duration::from_millis(20);
-
-/// Takes steps until a turn whose first events are stored has an outcome, or only a person can go on.
-async fn drive(
-    parts: &RunnerParts,
-    turn: &mut Turn,
-    user: &UserId,
-    first: Batch,
-    lease: &BoxLease,
-    stop: &Stop,
-    shown: &mpsc::Sender<Shown>,
-) -> Result<TurnEnd, RunnerError> {
-    let left = turn.limits().turn_ms.saturating_sub(turn.active_ms());
-    let deadline = tokio::time::sleep(Duration::from_millis(left));
-    tokio::pin!(deadline);
-    let mut under_way = UnderWay::new();
-    let mut keys = HashSet::new();
-    let mut news = remote::News::default();
-    let mut at_work = remote::AtWork::of(turn);
-    let mut batch = first;
-    // Events of calls of pure tools, which are stored with the results if these come soon.
-    let mut unstored: Vec<Event> = Vec::new();
-    if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
-        let events = turn.accept(crate::turn::Input::TimeSpent, parts.clock.now());
-        batch = append(parts, events, shown).await?;
-    }
-    while turn.outcome().is_none() {
-        let granted = grants::use_grants(parts, turn, &batch, shown);
-        under_way.during(granted).await?;
-        for step in turn.ready() {
-            if under_way.len() < Runner::STEPS_AT_ONCE && keys.insert(step.key()) {
-                let told = news.sender_for(&step);
-                let shown = shown.clone();
-                under_way.push(perform::perform(
-                    parts, turn, user, lease, step, shown, told,
-                ));
-            }
-        }
-        if under_way.is_empty() && turn.is_parked() && !stop.is_stopped() {
-            return Ok(TurnEnd::Waiting(turn.waiting()));
-        }
-        let input = tokio::select! {
-            biased;
-            () = stop.stopped() => crate::turn::Input::Cancelled,
-            () = &mut deadline => crate::turn::Input::TimeSpent,
-            input = news.next() => input,
-            Some(performed) = under_way.next() => {
-                let (key, input) = performed?;
-                keys.remove(&key);
-                input
-            }
-            () = tokio::time::sleep(RESULT_WAIT), if !unstored.is_empty() => {
-                let events = std::mem::take(&mut unstored);
-                batch = under_way.during(append(parts, events, shown)).await?;
-                continue;
-            }
-        };
-        // What a step told on its way comes before its result.
-        let told = std::iter::from_fn(|| news.try_next());
-        let mut events = std::mem::take(&mut unstored);
-        for input in told.chain([input]) {
-            at_work.note(&input);
-            events.extend(turn.accept(input, parts.clock.now()));
-        }
-        if under_way.is_empty() && calls_pure_tools(&events, turn) {
-            unstored = events;
-            batch = Batch::default();
-        } else {
-            batch = under_way.during(append(parts, events, shown)).await?;
-        }
-    }
-    at_work.cancel(parts).await;
-    Ok(TurnEnd::Finished(TurnReport {
-        structured: turn.has_answer_schema(),
-        ..report(&batch)
-    }))
-}
-
-/// Returns whether a turn goes on with calls of pure tools only, and nothing in the events must be stored before: if the process
-/// ends meanwhile, no more than a reply of a model is lost.
-fn calls_pure_tools(events: &[Event], turn: &Turn) -> bool {
-    let is_pure = |step: &Step| matches!(step, Step::CallTool(step) if step.effect == Effect::Pure);
-    let steps = turn.ready();
-    !steps.is_empty()
-        && steps.iter().all(is_pure)
-        && !events.iter().any(|event| event.body.is_binding())
 }
 
 /// Stores events, then shows them.

@@ -1,9 +1,10 @@
 //! Ends turns of callers whose approvals have been pending for too long: the calls are denied, no model is called again, and
 //! the task fails. Callers cannot approve calls themselves, so a forgotten approval would block their conversation for ever.
 
+use crate::attempts::latest_attempt;
 use crate::context::{Notice, ServerContext};
 use lango_a2a::server::AgentServer;
-use lango_core::{Clock, SessionId, StoreError, Timestamp, TurnId, UserId};
+use lango_core::{Clock, SessionId, StoreError, TaskStore, Timestamp, TurnId, UserId};
 use lango_engine::RunnerError;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +33,12 @@ impl ApprovalExpiry {
     }
 
     /// Ends the turns whose approvals have expired, if a scan is due. The next scan retries what fails.
-    pub async fn scan(&mut self, context: &dyn ServerContext, server: &AgentServer) {
+    pub async fn scan(
+        &mut self,
+        context: &dyn ServerContext,
+        tasks: &dyn TaskStore,
+        server: &AgentServer,
+    ) {
         if Instant::now() < self.next_scan {
             return;
         }
@@ -42,14 +48,28 @@ impl ApprovalExpiry {
                 for (turn, session) in turns {
                     let expired = expire(context, session, asked_before).await;
                     match expired {
-                        // The task hears of it.
-                        Ok(true) => server.refresh(&self.user, turn.as_str()).await,
+                        Ok(true) => self.refresh(context, tasks, server, &turn).await,
                         Ok(false) => {}
                         Err(RunnerError::Store(StoreError::Busy { .. })) => {}
                         Err(error) => context.notify(Notice::Error(&error)),
                     }
                 }
             }
+            Err(error) => context.notify(Notice::Error(&error)),
+        }
+    }
+
+    /// Updates the task of a turn that has ended.
+    async fn refresh(
+        &self,
+        context: &dyn ServerContext,
+        tasks: &dyn TaskStore,
+        server: &AgentServer,
+        turn: &TurnId,
+    ) {
+        match latest_attempt(tasks, &self.user, turn).await {
+            Ok(Some(task)) => server.refresh(&self.user, &task.id).await,
+            Ok(None) => {}
             Err(error) => context.notify(Notice::Error(&error)),
         }
     }

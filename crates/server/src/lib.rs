@@ -2,6 +2,7 @@
 //! of a session, and reports how it goes in the terms of the A2A protocol. [`Recovery`] resumes interrupted tasks and turns.
 
 mod approval_expiry;
+mod attempts;
 pub mod auth;
 mod context;
 mod conversations;

@@ -4,6 +4,7 @@
 //! A turn that is a running task is resumed as a task, so that its caller hears how it goes.
 
 use crate::approval_expiry::ApprovalExpiry;
+use crate::attempts::latest_attempt;
 use crate::context::{Notice, ServerContext};
 use lango_a2a::server::AgentServer;
 use lango_core::{Clock, SessionId, StoreError, TaskStore, TurnId, UnfinishedTurn, UserId};
@@ -91,7 +92,9 @@ impl Recovery {
                     self.context.notify(Notice::Error(&error));
                 }
                 if let Some(expiry) = &mut self.expiry {
-                    expiry.scan(&*self.context, &self.server).await;
+                    expiry
+                        .scan(&*self.context, &*self.tasks, &self.server)
+                        .await;
                 }
             }
             let due = server.next_recovery();
@@ -182,7 +185,7 @@ async fn resume(
     tasks: &dyn TaskStore,
     turn: &UnfinishedTurn,
 ) -> Result<TurnRecovery, RunnerError> {
-    let task = tasks.get(&turn.user, turn.turn.as_str()).await?;
+    let task = latest_attempt(tasks, &turn.user, &turn.turn).await?;
     if task.is_some_and(|task| task.is_running) {
         return Ok(TurnRecovery::Done);
     }

@@ -17,7 +17,7 @@ pub trait AgentBackend: Send + Sync + 'static {
     ///
     /// A run may be [resumed](RunCause::Resumed), and where several replicas share a store two of them may have it for a
     /// moment. What must happen once, the agent does under a lease that all replicas respect, after it has looked up by the
-    /// task's id whether it is done.
+    /// [first attempt](super::first_attempt) of the task whether it is done.
     fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult>;
 
     /// Checks whether this agent can handle a message, before anything of it is stored. Its media types are among

@@ -39,11 +39,20 @@ pub(super) fn idempotency_key(message: &Message) -> String {
     }
     hasher.update(format!("{} {}", identity.id.len(), identity.id));
     hasher.update(identity.parts);
-    let mut key = String::with_capacity(64);
-    for byte in hasher.finalize() {
-        let _ = write!(key, "{byte:02x}");
+    hex(&hasher.finalize())
+}
+
+/// Returns the SHA-256 of a text in hexadecimal.
+pub(super) fn digest(text: &str) -> String {
+    hex(&Sha256::digest(text))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
     }
-    key
+    text
 }
 
 /// Returns the id of a message of the agent, in the form of a UUID. It is derived from what is unique to the message (the

@@ -144,16 +144,19 @@ async fn open(
     view: View,
 ) -> Result<(Key, Submitted), Refusal> {
     let mut idempotency_key = message_identity::idempotency_key(&message);
-    let (mut id, mut context) = (a2a::new_task_id(), context);
+    let mut id = a2a::new_task_id();
+    let (mut its_context, mut its_message) = (context.clone(), message.clone());
     let mut tries = MAX_REPEATED_OPENINGS;
     loop {
         let key = (user.clone(), id.clone());
         let now = shared.clock.now();
         let limits = shared.settings.limits;
-        let document = TaskDocument::open(id, context.clone(), message.clone(), now, limits);
+        let document = TaskDocument::open(id, its_context, its_message.clone(), now, limits);
         let task = Task::open(document, idempotency_key.clone());
-        let message = Box::new(message.clone());
-        let request = Request::Submit { message, view };
+        let request = Request::Submit {
+            message: Box::new(its_message),
+            view,
+        };
         let submitted = shared.open(&key, task, request, Reply::Submit).await?;
         let Submitted::OpenAgain(repetition) = &submitted else {
             return Ok((key, submitted));
@@ -164,9 +167,12 @@ async fn open(
         tries -= 1;
         idempotency_key = repetition.key(&idempotency_key);
         id = repetition.task_id();
-        if let Repetition::Attempt { context: same, .. } = repetition {
-            context.clone_from(same);
-        }
+        (its_context, its_message) = match repetition {
+            Repetition::Anew { .. } => (context.clone(), message.clone()),
+            Repetition::Attempt {
+                context, message, ..
+            } => (context.clone(), (**message).clone()),
+        };
     }
 }
 

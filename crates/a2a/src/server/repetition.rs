@@ -4,16 +4,24 @@
 //! stays as it is. Its id names the first attempt, and agents derive the identity of their work from that: should the first
 //! attempt have run after all, on a replica that was slow, the work is not done twice.
 
+use super::message_identity::digest;
+use a2a::Message;
+
 /// Separates the id of the first attempt from what is unique to a later one.
 const SEPARATOR: char = '~';
 
 /// A task that a message opens although it has opened another one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Repetition {
     /// New work.
     Anew { of: String },
     /// The same work, in the same context: nothing of it was done.
-    Attempt { of: String, context: String },
+    Attempt {
+        of: String,
+        context: String,
+        /// As it is stored, which may say more than the client sent: that the task is from a backup.
+        message: Box<Message>,
+    },
 }
 
 impl Repetition {
@@ -30,7 +38,7 @@ impl Repetition {
     /// Returns the key under which the task is stored, derived from that of the task before.
     pub fn key(&self, previous: &str) -> String {
         let (Self::Anew { of } | Self::Attempt { of, .. }) = self;
-        format!("{previous}/{of}")
+        digest(&format!("{previous}/{of}"))
     }
 }
 
@@ -49,6 +57,7 @@ pub fn is_further_attempt(task_id: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use a2a::Role;
 
     #[test]
     fn every_further_attempt_names_the_first_one() {
@@ -56,9 +65,12 @@ mod tests {
         let mut id = first.clone();
         for _ in 0..3 {
             assert_eq!(is_further_attempt(&id), id != first);
-            let context = String::new();
-            let of = id.clone();
-            let next = Repetition::Attempt { of, context }.task_id();
+            let attempt = Repetition::Attempt {
+                of: id.clone(),
+                context: String::new(),
+                message: Box::new(Message::new(Role::User, Vec::new())),
+            };
+            let next = attempt.task_id();
             assert_ne!(next, id);
             id = next;
             assert_eq!(first_attempt(&id), first);

@@ -302,7 +302,7 @@ impl Conversation {
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
     ) -> Result<TurnEnd, RunnerError> {
-        let driving = drive(&self.parts, turn, &self.user, first, lease, stop, shown);
+        let driving = drive::drive(&self.parts, turn, &self.user, first, lease, stop, shown);
         tokio::select! {
             end = driving => end,
             () = lease.lost() => Err(StoreError::Lost { id: self.session.clone() }.into()),

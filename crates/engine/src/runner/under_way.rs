@@ -41,6 +41,11 @@ impl<F: Future> UnderWay<F> {
         }
     }
 
+    /// Returns the results that are known already.
+    pub fn take_results(&mut self) -> Vec<F::Output> {
+        self.results.drain(..).collect()
+    }
+
     /// Does other work while the steps go on.
     pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);

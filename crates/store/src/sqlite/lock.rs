@@ -13,6 +13,7 @@ use crate::engine::text::hex;
 use crate::queue::{QueuePlace, Queues, busy};
 use hashlink::LruCache;
 use lango_core::{BoxFuture, BoxLease, BusyPolicy, SessionId, SessionLease, StoreError};
+use rustix::process::{Resource, getrlimit};
 use sha2::{Digest as _, Sha256};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -27,8 +28,8 @@ const CHECK_EVERY: Duration = Duration::from_millis(20);
 /// How often to create a file again that other processes remove at the same moment.
 const TRIES: usize = 1_000;
 
-/// How many files of sessions stay open: as many as tasks run at once by default. The one that was used least recently is
-/// removed first.
+/// How many files of sessions stay open: as many as tasks run at once by default, and at most a quarter of the files that this
+/// process may open. The one that was used least recently is removed first.
 const MAX_IDLE: usize = 1024;
 
 /// The sessions that this process has locked or had locked.
@@ -60,11 +61,22 @@ impl SessionLocks {
 }
 
 /// Files of sessions that are open and not locked.
-struct IdleFiles(Mutex<LruCache<PathBuf, Arc<File>>>);
+struct IdleFiles {
+    files: Mutex<LruCache<PathBuf, Arc<File>>>,
+    capacity: usize,
+}
 
 impl Default for IdleFiles {
     fn default() -> Self {
-        Self(Mutex::new(LruCache::new(MAX_IDLE)))
+        let allowed = getrlimit(Resource::Nofile).current;
+        let quarter = allowed.map_or(usize::MAX, |files| {
+            usize::try_from(files / 4).unwrap_or(usize::MAX)
+        });
+        let capacity = MAX_IDLE.min(quarter);
+        Self {
+            files: Mutex::new(LruCache::new(capacity)),
+            capacity,
+        }
     }
 }
 
@@ -77,7 +89,7 @@ impl IdleFiles {
     fn put(&self, locked: LockedFile) {
         let (path, file) = locked.unlock();
         let mut files = self.files();
-        let oldest = match files.len() < MAX_IDLE {
+        let oldest = match files.len() < self.capacity {
             true => None,
             false => files.remove_lru(),
         };
@@ -89,7 +101,7 @@ impl IdleFiles {
     }
 
     fn files(&self) -> MutexGuard<'_, LruCache<PathBuf, Arc<File>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,6 +129,7 @@ async fn lock_file(
     let files = LockFiles::of(path, session);
     let failed = |error: io::Error| creation_error(path, &error);
     let mut ticket: Option<LockedFile> = None;
+    let mut is_repeated = false;
     loop {
         let before = waiting_in(&files.queue, ticket.as_ref()).map_err(failed)?;
         if before == 0
@@ -127,6 +140,11 @@ async fn lock_file(
             return Ok(lock);
         }
         match busy_policy {
+            // Another process may just have removed the unused file of a free session.
+            BusyPolicy::Refuse if before == 0 && !is_repeated => {
+                is_repeated = true;
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
             BusyPolicy::Refuse => return Err(busy(session, None)),
             BusyPolicy::Wait { .. } if ticket.is_some() => tokio::time::sleep(CHECK_EVERY).await,
             BusyPolicy::Wait { max_waiters: most } if before >= most => {

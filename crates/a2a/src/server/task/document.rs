@@ -143,9 +143,11 @@ impl TaskDocument {
                 of: self.task.id.clone(),
             });
         }
+        let message = self.last_user_message()?;
         (is_over && self.ended_before_start()).then(|| Repetition::Attempt {
             of: self.task.id.clone(),
             context: self.task.context_id.clone(),
+            message: Box::new(message.clone()),
         })
     }
 

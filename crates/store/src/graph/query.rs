@@ -205,7 +205,11 @@ async fn by_ids<T: Send>(
     read: fn(Row<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
     let row = |row: Row<'_>| Ok((row.get(0)?, read(row)?));
-    let found = tx.batch(statement, &[], &rows_of(ids), row).await?;
+    let found: Vec<(i64, T)> = tx.batch(statement, &[], &rows_of(ids), row).await?;
+    // SQLite gives them in this order.
+    if found.iter().map(|(id, _)| id).eq(ids) {
+        return Ok(found.into_iter().map(|(_, item)| item).collect());
+    }
     let mut found: HashMap<i64, T> = found.into_iter().collect();
     let missing = |id: &i64| Failure::other(format!("row {id} of the graph does not exist"));
     let ordered = ids

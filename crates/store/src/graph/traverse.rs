@@ -10,15 +10,29 @@ use super::{Direction, NameKind, Step, Traversal, Walk};
 use crate::Answer;
 use crate::engine::{Result, Sql, ToValue as _, Tx, bulk_row};
 use crate::store::Store;
+use foldhash::{HashMap, HashMapExt as _};
 use lango_core::UserId;
-use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// Entities whose edges are fetched together from a remote database.
-const FETCHED_TOGETHER: usize = 32;
+/// What is fetched at a time.
+struct Portion {
+    /// Entities whose edges are fetched together.
+    entities: usize,
+    /// Edges of an entity that are fetched beyond its quota, because some lead back.
+    spare: usize,
+}
 
-/// Edges of an entity that are fetched beyond its quota, because some lead back.
-const SPARE: usize = 32;
+/// Every statement costs a round trip.
+const REMOTE: Portion = Portion {
+    entities: 32,
+    spare: 32,
+};
+
+/// Every row costs as much as a statement.
+const LOCAL: Portion = Portion {
+    entities: 1,
+    spare: 4,
+};
 
 impl Store {
     /// Returns the facts around an entity, the nearest first; nothing if there is no such entity. Each fact is returned
@@ -111,14 +125,10 @@ impl Edges<'_, '_> {
     ) -> Result<ControlFlow<()>> {
         let mut quota = walker.quota(entity);
         if !self.ahead[direction].contains_key(&entity) {
-            let most = if self.tx.is_remote() {
-                FETCHED_TOGETHER
-            } else {
-                1
-            };
+            let portion = if self.tx.is_remote() { REMOTE } else { LOCAL };
             let near = std::iter::once(entity).chain(walker.ahead());
-            let near: Vec<i64> = near.take(most).collect();
-            let limit = (quota.edges + SPARE).min(quota.looks + 1);
+            let near: Vec<i64> = near.take(portion.entities).collect();
+            let limit = (quota.edges + portion.spare).min(quota.looks + 1);
             self.ahead[direction] = self.fetch(&near, direction, limit).await?;
         }
         let first = self.ahead[direction].remove(&entity).unwrap_or_default();

@@ -4,8 +4,9 @@
 //! limits, not by the size of the graph.
 
 use super::{MOST_FACTS, Name, Truncation, Walk, WalkLimits};
+use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use lango_core::Text;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 /// Edges of one entity that are looked at in each direction; more only matter where most do not match.
@@ -57,7 +58,7 @@ impl Walker {
             start,
             found: Vec::new(),
             seen: HashSet::new(),
-            visited: HashSet::from([start]),
+            visited: HashSet::from_iter([start]),
             queue: VecDeque::from([(start, 0)]),
             matching: HashMap::new(),
             hubs: Vec::new(),

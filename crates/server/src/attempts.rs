@@ -1,10 +1,9 @@
-//! The task that stands for a turn: the latest attempt at its message.
+//! Finds the task of a turn: the latest attempt at its message.
 
 use lango_a2a::server::first_attempt;
 use lango_core::{StoreError, TaskQuery, TaskRecord, TaskStore, TurnId, UserId};
 
-/// How many tasks of a conversation are looked through, the newest first. Attempts at the message of its last turn are among
-/// them.
+/// How many of a conversation's newest tasks are searched. Attempts at the message of its last turn are among them.
 const MAX_TASKS: usize = 256;
 
 pub(crate) async fn latest_attempt(

@@ -71,9 +71,9 @@ impl TaskRunner {
         Ok(ended)
     }
 
-    /// Returns the conversation in which a task runs: for a new task the one of the session's last turn here, if there is one;
-    /// for a resumed task a conversation that reads the log. If the database may be a copy, a resumed task asks the user first,
-    /// because it may have continued in the original.
+    /// Returns the conversation of a task. A new task reuses the cached conversation of its session; a resumed one reads the
+    /// log. If the database was restored from a backup, a resumed task asks the user first, because it may have continued in
+    /// the original database.
     fn conversation_for(&self, run: &TaskRun, session: &SessionId) -> Conversation {
         let runner = self.context.runner();
         let recent = self.conversations.take(session);
@@ -374,12 +374,12 @@ async fn shutdown(mut signal: StopSignal, stop: &Stop) {
     }
 }
 
-/// Returns the turn in which the work of a task is done. All attempts at a message share it, so that it is done once.
+/// Returns the turn of a task. All attempts at a message share one turn, so that its effects happen once.
 fn turn_of(task: &str) -> TurnId {
     TurnId::new(first_attempt(task))
 }
 
-/// Returns whether no process can have begun the turn of a task.
+/// Returns whether no process can have started the turn of a task.
 fn is_new_work(run: &TaskRun) -> bool {
     run.cause == RunCause::NewTask && !is_further_attempt(&run.task)
 }

@@ -64,7 +64,7 @@ impl Chain {
         self.count
     }
 
-    /// Returns the hash of the last row checked so far; empty if no row was.
+    /// Returns the hash of the last verified row, or an empty one if there is none.
     pub fn hash(&self) -> &[u8] {
         &self.hash
     }

@@ -1,4 +1,4 @@
-//! HTTP by hand, for clients that measure.
+//! A minimal HTTP client for benchmarks.
 
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::net::TcpStream;

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 pub struct Remotes {
     shared: Arc<Shared>,
     retrying: Option<AbortHandle>,
-    /// The background task that reads the cards of agents that were too slow before.
+    /// Reads the cards of agents in the background that did not answer in time.
     late: Option<AbortHandle>,
 }
 

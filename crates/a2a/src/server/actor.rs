@@ -49,7 +49,7 @@ pub(super) enum Submitted {
     Task(Subscription),
     /// The message opened the task of this id before.
     Known(String),
-    /// The message opened a task before, and opens another one now.
+    /// The message has opened a task before, and must open another one.
     OpenAgain(Repetition),
 }
 

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::broadcast::error::RecvError;
 
-/// How often a client may send the same first message anew.
+/// How many tasks one message may open.
 const MAX_REPEATED_OPENINGS: usize = 64;
 
 /// The answer to an operation.
@@ -134,8 +134,8 @@ async fn answer_directly(
     Some(render::json(&reply))
 }
 
-/// Opens a task for a message. If the message opened one before that is not to be repeated, opens the next one, under a key
-/// that all replicas derive in the same way.
+/// Opens a task for a message. If the message has opened one before and is not a retry of it, opens another one. All replicas
+/// derive the same idempotency key for it.
 async fn open(
     shared: &Arc<Shared>,
     user: UserId,
@@ -299,7 +299,7 @@ pub(super) async fn refresh(shared: &Arc<Shared>, key: Key) {
     let _ = watch(shared, &key, View::default()).await;
 }
 
-/// Refreshes the latest tasks with pending approvals, which another process may have answered.
+/// Refreshes the newest tasks that wait for an approval, because another process may have answered it.
 async fn refresh_waiting(
     shared: &Arc<Shared>,
     user: &UserId,

@@ -1,25 +1,25 @@
-//! Messages that opened a task before and open another one.
+//! Messages that open a second task.
 //!
-//! A further attempt at a message whose task ended before anything ran is a task of its own, because a task that has ended
-//! stays as it is. Its id names the first attempt, and agents derive the identity of their work from that: should the first
-//! attempt have run after all, on a replica that was slow, the work is not done twice.
+//! If a task ended before anything ran, the same message opens another attempt. This is a new task, because an ended task cannot
+//! be restarted. Its id contains the id of the first attempt, and agents use that as the idempotency key of their work: if a slow
+//! replica runs the first attempt after all, the work is still done once.
 
 use super::message_identity::digest;
 use a2a::Message;
 
-/// Separates the id of the first attempt from what is unique to a later one.
+/// Separates the id of the first attempt from the unique part of a later one.
 const SEPARATOR: char = '~';
 
-/// A task that a message opens although it has opened another one.
+/// The second task of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Repetition {
-    /// New work.
+    /// New work, unrelated to the first task.
     Anew { of: String },
-    /// The same work, in the same context: nothing of it was done.
+    /// Another attempt at the same work, in the same context.
     Attempt {
         of: String,
         context: String,
-        /// As it is stored, which may say more than the client sent: that the task is from a backup.
+        /// The stored message. Unlike the one the client sent, it may be marked as restored from a backup.
         message: Box<Message>,
     },
 }
@@ -35,21 +35,21 @@ impl Repetition {
         }
     }
 
-    /// Returns the key under which the task is stored, derived from that of the task before.
+    /// Returns the idempotency key of the task, derived from the key of the previous one.
     pub fn key(&self, previous: &str) -> String {
         let (Self::Anew { of } | Self::Attempt { of, .. }) = self;
         digest(&format!("{previous}/{of}"))
     }
 }
 
-/// Returns the id of the first attempt at a task's message: all attempts are the same work.
+/// Returns the id of the first attempt at a task's message. All attempts share it as the identity of their work.
 pub fn first_attempt(task_id: &str) -> &str {
     task_id
         .split_once(SEPARATOR)
         .map_or(task_id, |(first, _)| first)
 }
 
-/// Returns whether a task is a further attempt at the message of another one.
+/// Returns whether a task is a later attempt at a message.
 pub fn is_further_attempt(task_id: &str) -> bool {
     task_id.contains(SEPARATOR)
 }

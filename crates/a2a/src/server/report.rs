@@ -21,7 +21,7 @@ impl StatusMessage {
         Self::default()
     }
 
-    /// Says of an end that nothing ran: the same message, sent again, runs anew.
+    /// Marks the end of a task that never started. Sending the same message again starts another attempt.
     pub fn not_started(self) -> Self {
         self.with(STARTED, Value::Bool(false))
     }

@@ -24,7 +24,7 @@ pub struct Ledger {
     pub sent: BTreeSet<u64>,
     /// The task of each job that a server acknowledged.
     pub acknowledged: BTreeMap<u64, String>,
-    /// Messages that were sent again after they had been acknowledged, and became other work.
+    /// Jobs whose message, sent again after it was acknowledged, opened unrelated work.
     pub other_tasks: Vec<u64>,
     /// What servers refused for good, in their words.
     pub refusals: Vec<String>,
@@ -150,7 +150,7 @@ impl Client {
             if first_attempt(&again) != first_attempt(&task) {
                 self.shared.ledger().other_tasks.push(number);
             }
-            // If nothing had run, it is a further attempt.
+            // If nothing ran, the repeated message opened another attempt.
             task = again;
         }
         let mut ledger = self.shared.ledger();

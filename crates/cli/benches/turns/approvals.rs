@@ -22,7 +22,7 @@ pub fn run(pending: usize) {
         clients: pending,
         turns: 1,
     };
-    // A burst leaves its mark on the heap, whatever it asks for.
+    // Baseline: a burst without approvals fragments the heap too.
     server.load(burst, "burst");
     std::thread::sleep(SETTLING);
     work(&server, "after a burst");

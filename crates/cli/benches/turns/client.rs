@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 
-/// Conversations whose names begin like this ask for what needs an approval.
+/// The prefix of conversations whose messages need an approval.
 pub const ASKING: &str = "asking";
 
 /// How many clients send how many messages each, one after the other.
@@ -85,7 +85,7 @@ pub fn run(arguments: &[String]) {
 /// The results of one client's messages.
 #[derive(Default)]
 struct Talk {
-    /// Of turns that completed.
+    /// Durations of completed turns.
     times: Vec<Duration>,
     refused: usize,
     waiting: usize,

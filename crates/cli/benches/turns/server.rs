@@ -16,7 +16,7 @@ const START: Duration = Duration::from_secs(60);
 
 pub struct Setup {
     latency: Duration,
-    /// Calls that are not safe wait for a person, instead of being allowed.
+    /// Whether unsafe calls wait for an approval. Otherwise they are allowed.
     pub asks: bool,
     pub max_running: Option<usize>,
     pub cores: Option<[&'static str; 2]>,
@@ -173,7 +173,7 @@ impl Server {
         kilobytes.parse::<u64>().unwrap() / 1024
     }
 
-    /// The memory that the server uses now, in kilobytes, and how many file descriptors it has open.
+    /// Returns the server's resident memory in kilobytes, and its number of open file descriptors.
     pub fn resources(&self) -> (u64, usize) {
         let status = self.proc_file("status");
         let line = status.lines().find(|line| line.starts_with("VmRSS"));

@@ -9,10 +9,10 @@ const ROUND: Load = Load {
     turns: 10,
 };
 
-/// What may be used more in the last quarter than in the second one, when caches are full.
+/// Largest allowed growth from the second quarter, when caches are full, to the last one.
 const MAX_GROWTH: f64 = 1.15;
 
-/// What a server used after a round.
+/// Measurements after one round.
 struct Sample {
     megabytes: f64,
     descriptors: f64,

@@ -39,7 +39,7 @@ fn a_message_id_is_remembered_for_a_day() {
 #[test]
 fn a_message_whose_turn_was_never_stored_runs_when_it_is_sent_again() {
     let serving = Serving::start();
-    // The log takes nothing, while tasks are stored.
+    // The log rejects events, but tasks are stored.
     execute(
         &serving,
         "CREATE TRIGGER full BEFORE INSERT ON events BEGIN SELECT RAISE(ABORT, 'no room'); END",

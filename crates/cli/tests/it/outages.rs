@@ -139,7 +139,7 @@ fn a_move_is_refused_while_a_server_uses_either_database() {
     let lango = serving.lango.beside();
     let mut serving = Serving::start_with(lango, &["-c", &store]);
     serving.say("hello");
-    // It marks a schema that it created within a moment.
+    // The server marks a new schema shortly after it created it.
     std::thread::sleep(std::time::Duration::from_secs(1));
     let ran = serving
         .lango

@@ -26,7 +26,7 @@ pub struct Conversation {
     history: Arc<LookBack>,
     pub(super) busy_policy: BusyPolicy,
     pub(super) interrupted: InterruptedTurns,
-    /// Whether to ask before starting a turn that may have run in another copy of the database.
+    /// Whether to ask the user before a turn that may already have run in the database that this one was restored from.
     new_turns: InterruptedTurns,
     pub(super) place: Place,
     pub(super) left: Option<LeftOver>,
@@ -71,8 +71,8 @@ pub(super) enum TurnIdSource {
 }
 
 impl TurnIdSource {
-    /// Returns whether a turn whose first append failed like this can be started from the current log. A caller of the server
-    /// may go on with a session that was deleted; a user who opened it is told.
+    /// Returns whether a turn whose first append failed with this error can be retried from the current log. A session that was
+    /// deleted is created again for a caller of the server, but not for a user who has it open.
     fn allows_retry(self, error: &StoreError) -> bool {
         match error {
             StoreError::Conflict { .. } => true,
@@ -232,7 +232,7 @@ impl Conversation {
         self.place = Place::Stale;
         let (mut turn, first) = self.begin(&id, &question, &memory);
         let first = match append(&self.parts, first, shown).await {
-            // Another process ran a turn here, maybe this one, or deleted the session. Nothing was stored by this attempt.
+            // Another process ran a turn in this session, possibly this very one, or deleted the session. Nothing was stored.
             Err(RunnerError::Store(error)) if source.allows_retry(&error) => {
                 if matches!(error, StoreError::NotFound { .. }) {
                     self.reset();
@@ -345,7 +345,7 @@ impl Conversation {
         (turn, events)
     }
 
-    /// Forgets everything that was read of the session.
+    /// Discards everything that was read from the session's log.
     pub(super) fn reset(&mut self) {
         self.next_seq = 1;
         self.turns = 0;

@@ -11,19 +11,20 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// What ended while a turn waited.
-enum Ended {
-    /// Nothing: a step told something on its way.
-    Nothing,
+/// Why a turn stops waiting.
+enum WakeReason {
+    /// A running step made progress.
+    Progress(Input),
+    /// A step finished.
     Step(Result<(StepKey, Input), RunnerError>),
-    /// The turn, by a stop or its deadline.
-    Turn(Input),
+    /// The user stopped the turn, or its deadline passed.
+    End(Input),
 }
 
-/// How long the call of a pure tool waits for its result before it is stored alone.
+/// How long to wait for the result of a pure tool before its call is stored without the result.
 const RESULT_WAIT: Duration = Duration::from_millis(20);
 
-/// Takes steps until a turn whose first events are stored has an outcome, or only a person can go on.
+/// Runs a turn, whose first events are stored, until it has an outcome or waits for an approval.
 pub(super) async fn drive(
     parts: &RunnerParts,
     turn: &mut Turn,
@@ -41,7 +42,7 @@ pub(super) async fn drive(
     let mut news = remote::News::default();
     let mut at_work = remote::AtWork::of(turn);
     let mut batch = first;
-    // Events of calls of pure tools, which are stored with the results if these come soon.
+    // Calls of pure tools that are stored together with their results, or after `RESULT_WAIT`.
     let mut unstored: Vec<Event> = Vec::new();
     if turn.limits().turn_ms == 0 && turn.outcome().is_none() {
         let events = turn.accept(Input::TimeSpent, parts.clock.now());
@@ -62,26 +63,26 @@ pub(super) async fn drive(
         if under_way.is_empty() && turn.is_parked() && !stop.is_stopped() {
             return Ok(TurnEnd::Waiting(turn.waiting()));
         }
-        let (told, ended) = tokio::select! {
+        let reason = tokio::select! {
             biased;
-            () = stop.stopped() => (None, Ended::Turn(Input::Cancelled)),
-            () = &mut deadline => (None, Ended::Turn(Input::TimeSpent)),
-            told = news.next() => (Some(told), Ended::Nothing),
-            Some(performed) = under_way.next() => (None, Ended::Step(performed)),
+            () = stop.stopped() => WakeReason::End(Input::Cancelled),
+            () = &mut deadline => WakeReason::End(Input::TimeSpent),
+            progress = news.next() => WakeReason::Progress(progress),
+            Some(performed) = under_way.next() => WakeReason::Step(performed),
             () = tokio::time::sleep(RESULT_WAIT), if !unstored.is_empty() => {
                 let events = std::mem::take(&mut unstored);
                 batch = under_way.during(append(parts, events, shown)).await?;
                 continue;
             }
         };
-        // What a step told on its way comes before its result, and results that are known before the end.
-        let mut inputs: Vec<_> = told.into_iter().collect();
-        inputs.extend(std::iter::from_fn(|| news.try_next()));
-        let (performed, end) = match ended {
-            Ended::Nothing => (Vec::new(), None),
-            Ended::Step(performed) => (vec![performed], None),
-            Ended::Turn(end) => (under_way.take_results(), Some(end)),
+        // Progress of a step precedes its result, and finished results precede the end of the turn.
+        let (progress, performed, end) = match reason {
+            WakeReason::Progress(progress) => (Some(progress), Vec::new(), None),
+            WakeReason::Step(performed) => (None, vec![performed], None),
+            WakeReason::End(end) => (None, under_way.take_results(), Some(end)),
         };
+        let mut inputs: Vec<Input> = progress.into_iter().collect();
+        inputs.extend(std::iter::from_fn(|| news.try_next()));
         for performed in performed {
             let (key, input) = performed?;
             keys.remove(&key);
@@ -93,7 +94,7 @@ pub(super) async fn drive(
             events.extend(turn.accept(input, parts.clock.now()));
         }
         if turn.outcome().is_some() {
-            // Nothing begins after the end, nor goes on while it is stored.
+            // No step may start or continue while the end of the turn is stored.
             under_way = UnderWay::new();
         }
         if under_way.is_empty() && calls_pure_tools(&events, turn) {
@@ -113,8 +114,8 @@ pub(super) async fn drive(
     }))
 }
 
-/// Returns whether a turn goes on with calls of pure tools only, and nothing in the events must be stored before: if the process
-/// ends meanwhile, no more than a reply of a model is lost.
+/// Returns whether the next steps only call pure tools and no event is binding. These events may be stored later: a crash loses
+/// at most one reply of a model.
 fn calls_pure_tools(events: &[Event], turn: &Turn) -> bool {
     let is_pure = |step: &Step| matches!(step, Step::CallTool(step) if step.effect == Effect::Pure);
     let steps = turn.ready();

@@ -1,7 +1,7 @@
-//! The steps of a turn that are under way.
+//! The running steps of a turn.
 //!
-//! They go on whatever the turn waits for. A step that stood still while the turn stores events could keep a connection of the
-//! store that the turn needs for it.
+//! They are polled while the turn stores events. Otherwise a step could hold the database connection that the turn is waiting
+//! for.
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 pub(super) struct UnderWay<F: Future> {
     steps: FuturesUnordered<F>,
-    /// Results that came while the turn waited for something else.
+    /// Results of steps that finished while the turn was storing events.
     results: VecDeque<F::Output>,
 }
 
@@ -33,7 +33,7 @@ impl<F: Future> UnderWay<F> {
         self.len() == 0
     }
 
-    /// Waits for the result of a step; returns `None` if there is none under way.
+    /// Waits for the result of a step. Returns `None` if no step is running.
     pub async fn next(&mut self) -> Option<F::Output> {
         match self.results.pop_front() {
             Some(result) => Some(result),
@@ -41,12 +41,12 @@ impl<F: Future> UnderWay<F> {
         }
     }
 
-    /// Returns the results that are known already.
+    /// Removes and returns the results of finished steps.
     pub fn take_results(&mut self) -> Vec<F::Output> {
         self.results.drain(..).collect()
     }
 
-    /// Does other work while the steps go on.
+    /// Awaits other work and polls the steps meanwhile.
     pub async fn during<T>(&mut self, work: impl Future<Output = T>) -> T {
         tokio::pin!(work);
         loop {

@@ -3,7 +3,7 @@
 //! bugs that are planted between the runner and its store.
 
 mod planted;
-mod points;
+pub mod points;
 mod world;
 
 use lango_core::{Answer, Effect};

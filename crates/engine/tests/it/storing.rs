@@ -1,10 +1,10 @@
-//! What is stored together, and what goes on meanwhile.
+//! Which events are stored together, and what runs while they are stored.
 
 use crate::bench::{Bench, finished, local, log, turn};
+use crate::failpoints::points::{PointedStore, Points};
 use lango_core::{
-    AgentName, Batch, BoxFuture, BoxLease, BusyPolicy, CallStatus, Caller, Effect, Event,
-    EventBody, Grant, NewSession, Outcome, Page, RemoteThread, SessionHead, SessionId,
-    SessionStore, StoreError, Tool, ToolError, ToolOutput, ToolSpec, TurnId,
+    AgentName, BoxFuture, CallStatus, Caller, Effect, Event, EventBody, Outcome, Page,
+    SessionStore as _, Tool, ToolError, ToolOutput, ToolSpec,
 };
 use lango_engine::{Shown, Stop};
 use lango_store::{PostgresOptions, Store};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// The events that were stored with the call of a tool, whose results may be missing.
+/// Returns the first batch that contains the call of this tool.
 async fn stored_with_call(tool: CountingTool) -> Vec<Event> {
     let bench = Bench::new(vec![Arc::new(tool)]);
     let script = [
@@ -39,7 +39,7 @@ async fn a_pure_tool_that_returns_at_once_is_stored_in_one_batch_with_its_result
     let is_result = |event: &Event| matches!(event.body, EventBody::ToolReturned { .. });
     let pure = CountingTool::new("fs_read").with_effect(Effect::Pure);
     assert!(stored_with_call(pure).await.iter().any(is_result));
-    // What it does must not be lost, so its call is stored before.
+    // The call of a tool with effects is stored before it runs.
     let writes = CountingTool::new("fs_read").with_effect(Effect::Effect);
     assert!(!stored_with_call(writes).await.iter().any(is_result));
 }
@@ -54,7 +54,7 @@ async fn a_pure_tool_that_takes_long_is_stored_before_its_result() {
     ));
 }
 
-/// A tool that reads from the store until it has read often enough.
+/// A tool that reads from the store several times.
 struct ReadingTool {
     spec: ToolSpec,
     store: Arc<Store>,
@@ -111,88 +111,22 @@ async fn a_step_that_uses_the_last_connection_of_the_store_goes_on_while_the_tur
     assert_eq!(report.answer.as_deref(), Some("done"));
 }
 
-/// A store that takes a moment for each append, and stops the turn with the first one that has such an event.
-struct StoppingStore {
-    inner: Store,
-    stop: Stop,
-    stops_after: fn(&EventBody) -> bool,
-}
-
-impl SessionStore for StoppingStore {
-    fn append(&self, events: Batch) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async move {
-            let is_last = events.iter().any(|event| (self.stops_after)(&event.body));
-            self.inner.append(events).await?;
-            for _ in 0..10 {
-                tokio::task::yield_now().await;
-            }
-            if is_last {
-                self.stop.stop();
-            }
-            Ok(())
-        })
-    }
-
-    fn create(&self, session: NewSession) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.create(session)
-    }
-
-    fn open(&self, session: &SessionId) -> BoxFuture<'_, Result<SessionHead, StoreError>> {
-        self.inner.open(session)
-    }
-
-    fn acquire(
-        &self,
-        session: &SessionId,
-        busy_policy: BusyPolicy,
-    ) -> BoxFuture<'_, Result<BoxLease, StoreError>> {
-        self.inner.acquire(session, busy_policy)
-    }
-
-    fn read(
-        &self,
-        session: &SessionId,
-        page: Page,
-    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
-        self.inner.read(session, page)
-    }
-
-    fn turn_events(
-        &self,
-        session: &SessionId,
-        turn: &TurnId,
-    ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>> {
-        self.inner.turn_events(session, turn)
-    }
-
-    fn grants(
-        &self,
-        session: &SessionId,
-        folder: &str,
-    ) -> BoxFuture<'_, Result<Vec<Grant>, StoreError>> {
-        self.inner.grants(session, folder)
-    }
-
-    fn remote_thread(
-        &self,
-        session: &SessionId,
-        agent: &AgentName,
-    ) -> BoxFuture<'_, Result<Option<RemoteThread>, StoreError>> {
-        self.inner.remote_thread(session, agent)
-    }
-}
-
-/// Runs a turn with these calls that is stopped after such an event, and returns its log.
+/// Runs a turn with these calls, stops it after an append with such an event, and returns its log.
 async fn stopped_turn(
     tools: Vec<Arc<dyn Tool>>,
     called: &[&str],
-    stops_after: fn(&EventBody) -> bool,
+    last_event: &'static str,
 ) -> Vec<Event> {
     let stop = Stop::new();
-    let store = StoppingStore {
-        inner: Store::in_memory(),
-        stop: stop.clone(),
-        stops_after,
+    let stopper = stop.clone();
+    let points = Points::observed_by(move |place| {
+        if place.starts_with("after append") && place.contains(last_event) {
+            stopper.stop();
+        }
+    });
+    let store = PointedStore {
+        inner: Arc::new(Store::in_memory()),
+        points,
     };
     let bench = Bench {
         store: Arc::new(store),
@@ -214,10 +148,7 @@ async fn stopped_turn(
 async fn a_call_that_was_stored_when_the_turn_was_stopped_does_not_run() {
     let tool = Arc::new(CountingTool::new("fs_read").with_effect(Effect::Idempotent));
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::clone(&tool) as _];
-    stopped_turn(tools, &["fs_read"], |body| {
-        matches!(body, EventBody::ToolCalled { .. })
-    })
-    .await;
+    stopped_turn(tools, &["fs_read"], "tool.called").await;
     assert_eq!(tool.runs(), 0);
 }
 
@@ -226,10 +157,7 @@ async fn a_result_that_came_before_the_turn_was_stopped_is_stored() {
     let first = CountingTool::new("fs_read").with_effect(Effect::Idempotent);
     let second = CountingTool::new("fs_search").with_effect(Effect::Idempotent);
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(first), Arc::new(second)];
-    let log = stopped_turn(tools, &["fs_read", "fs_search"], |body| {
-        matches!(body, EventBody::ToolReturned { .. })
-    })
-    .await;
+    let log = stopped_turn(tools, &["fs_read", "fs_search"], "tool.returned").await;
     let results = log.iter().filter_map(|event| match &event.body {
         EventBody::ToolReturned { status, .. } => Some(*status),
         _ => None,

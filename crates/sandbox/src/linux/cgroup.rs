@@ -16,7 +16,7 @@ const PREFIX: &str = "lango-";
 const OWN_PROCESSES: u64 = 16;
 /// The watchdog acts at the limit itself and says why; the kernel a little above it.
 const OWN_MEMORY: u64 = 64 << 20;
-/// A group of another PID namespace that is this old is removed if it is empty.
+/// The age at which an empty group of another PID namespace is removed.
 const STALE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// One command's group. Dropping it removes it, once its processes are gone.
@@ -126,8 +126,8 @@ impl Drop for Group {
 
 /// Removes the empty groups that processes left behind when they were killed.
 ///
-/// Processes of another PID namespace cannot be seen from here, so their groups are only removed after [`STALE`]: a
-/// new group is empty until its first process enters it.
+/// Processes of another PID namespace are invisible here, so their groups are removed only after [`STALE`]. An empty group may be
+/// new: its first process has not entered it yet.
 pub(crate) fn remove_stale() {
     let Some(this) = Owner::this_process() else {
         return;
@@ -155,8 +155,8 @@ fn is_stale(name: &str, entry: &DirEntry, this: &Owner) -> bool {
     }
 }
 
-/// The process that made a group. Process ids are used again, so its start time belongs to it; and they only mean
-/// something within a PID namespace.
+/// The process that created a group. Process ids are reused, so the start time is needed to identify it, and they are only
+/// valid in their PID namespace.
 #[derive(Debug, PartialEq, Eq)]
 struct Owner {
     namespace: u64,
@@ -185,7 +185,7 @@ impl Owner {
     }
 }
 
-/// When a process was started, by the kernel's clock.
+/// Returns the start time of a process in the kernel's clock ticks.
 fn start_time(process: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = text.rsplit_once(')')?;

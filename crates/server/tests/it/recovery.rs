@@ -160,7 +160,7 @@ fn what_may_be_repeated_is_and_what_has_an_effect_waits_for_a_person() {
             let server = TestServer::start(folder.path(), model, tools).await;
             let id = server.begin("m-1", "do it", Some("c-1")).await["id"].clone();
             until(|| stuck.runs() == 1).await;
-            // The call of a pure tool is stored a moment later.
+            // The call of a pure tool is stored up to 20 ms later.
             while count(&kinds(&server, "c-1").await, "tool.called") == 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }

@@ -102,7 +102,7 @@ async fn a_further_attempt_at_a_message_whose_first_one_ran_after_all_answers_wi
     let server = TestServer::start(folder.path(), model, vec![]).await;
     let sent = server.rpc("SendMessage", message("m-1", "hello")).await;
     let first = &sent["result"]["task"];
-    // A replica gave the task up before another one, which was slow, ran it.
+    // One replica reported the task as failed before a slow one ran it.
     let user = UserId::from("a2a");
     let id = first["id"].as_str().unwrap();
     let mut record = server.store.get(&user, id).await.unwrap().unwrap();

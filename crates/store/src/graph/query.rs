@@ -206,7 +206,7 @@ async fn by_ids<T: Send>(
 ) -> Result<Vec<T>> {
     let row = |row: Row<'_>| Ok((row.get(0)?, read(row)?));
     let found: Vec<(i64, T)> = tx.batch(statement, &[], &rows_of(ids), row).await?;
-    // SQLite gives them in this order.
+    // SQLite returns them in this order.
     if found.iter().map(|(id, _)| id).eq(ids) {
         return Ok(found.into_iter().map(|(_, item)| item).collect());
     }

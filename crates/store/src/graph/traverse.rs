@@ -14,21 +14,21 @@ use foldhash::{HashMap, HashMapExt as _};
 use lango_core::UserId;
 use std::ops::ControlFlow;
 
-/// What is fetched at a time.
+/// How much one statement fetches.
 struct Portion {
     /// Entities whose edges are fetched together.
     entities: usize,
-    /// Edges of an entity that are fetched beyond its quota, because some lead back.
+    /// Edges of an entity that are fetched in excess of its quota, because some of them lead to visited entities.
     spare: usize,
 }
 
-/// Every statement costs a round trip.
+/// PostgreSQL: every statement costs a round trip.
 const REMOTE: Portion = Portion {
     entities: 32,
     spare: 32,
 };
 
-/// Every row costs as much as a statement.
+/// SQLite: a row costs about as much as a statement.
 const LOCAL: Portion = Portion {
     entities: 1,
     spare: 4,

@@ -3,7 +3,7 @@
 //!
 //! Two running processes must never share a name. The name comes from a file that is locked while the process lives. It also
 //! depends on the machine's boot id and the file's inode, so a copy of the folder gets another name. After a reboot the name is
-//! new, and old leases simply expire.
+//! new, and leases under the old name expire.
 
 use crate::engine::text::hex;
 use sha2::{Digest as _, Sha256};

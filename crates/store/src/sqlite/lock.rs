@@ -5,8 +5,7 @@
 //! A waiter has a locked file of its own, whose name starts with the time of its arrival: the earliest that is still locked is
 //! next. These files are in a folder that exists while there are waiters, so one system call finds that a session is free.
 //!
-//! The file of a session stays open, unlocked, for the next turn of that session: creating and removing it costs more than all
-//! else here.
+//! After a turn the file stays open and unlocked for the next turn of its session, because creating and deleting files is slow.
 
 use super::failure::creation_error;
 use crate::engine::text::hex;
@@ -28,11 +27,11 @@ const CHECK_EVERY: Duration = Duration::from_millis(20);
 /// How often to create a file again that other processes remove at the same moment.
 const TRIES: usize = 1_000;
 
-/// How many files of sessions stay open: as many as tasks run at once by default, and at most a quarter of the files that this
-/// process may open. The one that was used least recently is removed first.
+/// How many unlocked files stay open: the default of `server.maxRunningTasks`, or a quarter of the process's limit of open
+/// files if that is less. The least recently used one is removed first.
 const MAX_IDLE: usize = 1024;
 
-/// The sessions that this process has locked or had locked.
+/// The session locks of this process, and files that it keeps open for later locks.
 #[derive(Default)]
 pub(super) struct SessionLocks {
     queues: Arc<Queues>,
@@ -40,7 +39,7 @@ pub(super) struct SessionLocks {
 }
 
 impl SessionLocks {
-    /// Locks a session of the database at `path`; of one in memory, which only this process can use, if that is `None`.
+    /// Locks a session. `path` is that of the database, or `None` if it is in memory, where only this process can use it.
     pub async fn lock(
         &self,
         path: Option<&Path>,
@@ -60,7 +59,7 @@ impl SessionLocks {
     }
 }
 
-/// Files of sessions that are open and not locked.
+/// Open and unlocked files of sessions.
 struct IdleFiles {
     files: Mutex<LruCache<PathBuf, Arc<File>>>,
     capacity: usize,
@@ -140,7 +139,7 @@ async fn lock_file(
             return Ok(lock);
         }
         match busy_policy {
-            // Another process may just have removed the unused file of a free session.
+            // Another process may be removing the unlocked file, which takes a moment.
             BusyPolicy::Refuse if before == 0 && !is_repeated => {
                 is_repeated = true;
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -163,7 +162,7 @@ const SERVER: &str = "server-";
 /// The lock of a server on a database. The system releases it when the process ends.
 pub struct ServerLock(#[allow(dead_code, reason = "it is unlocked when it is dropped")] LockedFile);
 
-/// Marks the database at `path` as used by a server, and removes the files that killed processes left.
+/// Marks the database at `path` as used by a server, and removes lock files of killed processes.
 pub(super) fn attach_server(path: &Path) -> Result<Option<ServerLock>, StoreError> {
     count(path, Locked::Session)?;
     let name = format!("{SERVER}{}", std::process::id());
@@ -300,26 +299,26 @@ enum Kind {
     Ticket,
 }
 
-/// A file that is locked, and removed when this is dropped.
+/// A locked file, which is removed when this is dropped.
 struct LockedFile {
-    /// Empty once the file is unlocked.
+    /// Empty if the file was unlocked and must not be removed.
     path: PathBuf,
     file: Arc<File>,
     kind: Kind,
 }
 
-/// The result of locking a file that is open.
+/// The result of locking an open file.
 enum Attempt {
     Locked(LockedFile),
-    /// The last owner removed it before it was locked here. This is its path.
+    /// Another process removed the file before it was locked here. Contains the path.
     Removed(PathBuf),
     /// Another process has locked it.
     Busy,
 }
 
 impl LockedFile {
-    /// Locks the file at `path`, which is created if `open`, an open one, is not it; returns `None` if another process has
-    /// locked it.
+    /// Locks the file at `path`. Uses `open` if that is still this file; otherwise opens or creates it. Returns `None` if another
+    /// process has locked it.
     fn take(path: PathBuf, open: Option<Arc<File>>, kind: Kind) -> io::Result<Option<Self>> {
         let (mut path, mut open) = (path, open);
         let mut options = OpenOptions::new();
@@ -345,7 +344,7 @@ impl LockedFile {
         Err(io::Error::other(detail))
     }
 
-    /// Locks an open file, if it is still the one at `path`.
+    /// Locks an open file. Checks that it is still the file at `path`.
     fn try_lock(path: PathBuf, file: Arc<File>, kind: Kind) -> io::Result<Attempt> {
         match file.try_lock() {
             Ok(()) if is_at(&file, &path) => Ok(Attempt::Locked(Self { path, file, kind })),

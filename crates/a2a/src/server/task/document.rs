@@ -133,8 +133,8 @@ impl TaskDocument {
         sent.count() > 1
     }
 
-    /// Returns the task that its first message opens when it is sent again; none if the message is a retry of this one. A client
-    /// that continued the task knows of it, so it means the message anew.
+    /// Returns the task that a repeated first message opens, or `None` if the message is a retry of this task. A client that has
+    /// sent follow-ups knows this task, so repeating the message is not a retry.
     pub fn repetition(&self, now: Timestamp) -> Option<Repetition> {
         let is_forgotten = now.0.saturating_sub(self.updated.0) > MESSAGE_MEMORY_MS;
         let is_over = self.state().is_terminal();

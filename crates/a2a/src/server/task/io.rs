@@ -198,7 +198,7 @@ pub(in crate::server) enum Answer {
     },
     /// The message opened the task of this id before.
     KnownTask(String),
-    /// The message opened a task before, and opens another one now.
+    /// The message has opened a task before, and must open another one.
     OpenAgain(Repetition),
     Recovery(Recovery),
     Report(Result<(), ReportError>),

@@ -15,11 +15,23 @@ use tokio::sync::Notify;
 #[derive(Default)]
 pub struct Points {
     ends_at: Option<usize>,
+    observer: Option<Observer>,
     passed: Mutex<Vec<String>>,
     ended: Notify,
 }
 
+/// Is called with the name of each place.
+type Observer = Box<dyn Fn(&str) + Send + Sync>;
+
 impl Points {
+    /// Never ends, but yields at each place before it calls the observer.
+    pub fn observed_by(observer: impl Fn(&str) + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            observer: Some(Box::new(observer)),
+            ..Self::default()
+        })
+    }
+
     pub fn ending_at(ends_at: Option<usize>) -> Arc<Self> {
         Arc::new(Self {
             ends_at,
@@ -29,6 +41,12 @@ impl Points {
 
     /// Passes a place, or ends there: then it never returns.
     async fn pass(&self, place: String) {
+        if let Some(observer) = &self.observer {
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            observer(&place);
+        }
         let number = {
             let mut passed = self.passed.lock().unwrap();
             passed.push(place);

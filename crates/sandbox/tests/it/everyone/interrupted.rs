@@ -148,7 +148,7 @@ async fn when_only_the_guard_is_killed_lango_cleans_up_at_once() {
     let world = World::new();
     let planted = world.path("workspace/new/.git");
     let mut lango = lango(&world, PLANT_AND_STAY);
-    // The kernel may leave children out of its lists while other processes end, so it is asked until there is one.
+    // The kernel's list may miss children while other processes exit, so it is read until it has one.
     let mut guards: Vec<u32> = Vec::new();
     while guards.is_empty() {
         guards = children(lango.id())

@@ -162,7 +162,7 @@ fn groups_of(process: u32) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The process that a group's name mentions after the PID namespace.
+/// Returns the process id in a group's name, which follows the PID namespace.
 fn owner(group: &str) -> Option<String> {
     let numbers = group.strip_prefix("lango-")?;
     numbers.split('-').nth(1).map(str::to_owned)

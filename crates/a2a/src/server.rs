@@ -23,6 +23,7 @@ mod fields;
 mod http_json;
 mod jsonrpc;
 mod message_identity;
+mod opening;
 mod operations;
 mod recovery;
 mod refusal;
@@ -38,11 +39,12 @@ mod stream;
 mod task;
 mod wire;
 
-pub use actor::Reporter;
+pub use actor::{Reporter, StoreTask};
 pub use backend::{
     AgentBackend, AgentStatus, FileError, MessageError, RunCause, RunResult, StopReason,
     StopSignal, TaskRun,
 };
+pub use opening::JointOpening;
 pub use recovery::Recovered;
 pub use repetition::{first_attempt, is_further_attempt};
 pub use report::{ArtifactChunk, Report, ReportError, StatusMessage};

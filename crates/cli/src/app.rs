@@ -19,8 +19,8 @@ use crate::sessions::{Kept, Sessions};
 use crate::vault::{Credentials, UserVaults, VaultAccess};
 use lango_a2a::client::SlowCards;
 use lango_core::{
-    AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskStore, Tool,
-    ToolSpec, UserId,
+    AgentName, AttachmentStore, Model, SessionCatalog, SessionId, SessionStore, TaskLog, TaskStore,
+    Tool, ToolSpec, UserId,
 };
 use lango_engine::{
     Action, Gate, RandomIds, Rule, Rules, Runner, RunnerParts, SystemClock, Tree, TreeError,
@@ -196,6 +196,7 @@ impl App {
             store: Arc::clone(store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(store) as Arc<dyn SessionCatalog>,
             tasks: Arc::clone(store) as Arc<dyn TaskStore>,
+            task_log: Arc::clone(store) as Arc<dyn TaskLog>,
             attachments: Arc::clone(store) as Arc<dyn AttachmentStore>,
             is_kept: true,
         }
@@ -222,6 +223,7 @@ impl App {
             store: Arc::clone(&store) as Arc<dyn SessionStore>,
             catalog: Arc::clone(&store) as Arc<dyn SessionCatalog>,
             tasks: Arc::clone(&store) as Arc<dyn TaskStore>,
+            task_log: Arc::clone(&store) as Arc<dyn TaskLog>,
             attachments: store,
             is_kept: false,
         }

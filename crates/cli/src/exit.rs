@@ -291,7 +291,9 @@ impl From<RunnerError> for Failure {
                 error,
                 Some("`lango approvals` lists what waits"),
             ),
-            RunnerError::NotAttached { .. } => Self::of(Exit::Usage, error, None),
+            RunnerError::NotAttached { .. } | RunnerError::Duplicate => {
+                Self::of(Exit::Usage, error, None)
+            }
             RunnerError::InputEmpty => Self::of(
                 Exit::Usage,
                 error,

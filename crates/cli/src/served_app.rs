@@ -6,7 +6,7 @@ use crate::mcp::Mcp;
 use crate::memory_queue::MemoryQueue;
 use crate::screen;
 use crate::sessions::Sessions;
-use lango_core::{Model, SessionCatalog, SessionId, UserId};
+use lango_core::{Model, SessionCatalog, SessionId, TaskLog, UserId};
 use lango_engine::{InterruptedTurns, Runner};
 use lango_net::Egress;
 use lango_server::{Notice, ServerContext};
@@ -111,6 +111,10 @@ impl ServerContext for ServedApp {
 
     fn catalog(&self) -> Arc<dyn SessionCatalog> {
         Arc::clone(&self.sessions.catalog)
+    }
+
+    fn task_log(&self) -> Arc<dyn TaskLog> {
+        Arc::clone(&self.sessions.task_log)
     }
 
     fn notify(&self, notice: Notice<'_>) {

@@ -5,7 +5,7 @@ use crate::config::{SessionSettings, StoreLocation};
 use crate::exit::{Exit, Failure};
 use lango_core::{
     AgentName, AttachmentStore, Changes, SessionCatalog, SessionId, SessionStore, StoreError,
-    TaskStore, WebCache,
+    TaskLog, TaskStore, WebCache,
 };
 use lango_engine::{Conversation, Runner, RunnerError};
 use lango_store::{PostgresOptions, Store};
@@ -59,6 +59,8 @@ pub struct Sessions {
     pub catalog: Arc<dyn SessionCatalog>,
     /// For callers from outside.
     pub tasks: Arc<dyn TaskStore>,
+    /// For tasks that are stored with events.
+    pub task_log: Arc<dyn TaskLog>,
     /// For the files of messages.
     pub attachments: Arc<dyn AttachmentStore>,
     /// Whether anything of it outlives the process.

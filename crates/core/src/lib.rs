@@ -2,7 +2,7 @@
 //!
 //! Everything the other crates say to each other is said in these types: a [`Session`](SessionId) is a conversation, a
 //! turn is one input of the user and all that follows until the answer, and an [`Event`] is one stored fact of a turn.
-//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`WebCache`], [`VaultStore`], [`PaymentStore`], [`Changes`], [`Clock`], [`Ids`]) are small object-safe traits.
+//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`TaskLog`], [`WebCache`], [`VaultStore`], [`PaymentStore`], [`Changes`], [`Clock`], [`Ids`]) are small object-safe traits.
 //!
 //! This crate performs no I/O and knows no runtime and no database.
 
@@ -63,7 +63,7 @@ pub use store::{
     SessionStore, SessionSummary, StoreError, UnfinishedTurn,
 };
 pub use task::{
-    Change, Changes, Opened, Put, RunningTask, TaskPage, TaskQuery, TaskRecord, TaskStore,
+    Change, Changes, Opened, Put, RunningTask, TaskLog, TaskPage, TaskQuery, TaskRecord, TaskStore,
 };
 pub use tool::{
     Caller, Effect, Escalation, Extent, GuardedTarget, Inspection, Risk, SiteAccess, Subject, Tool,

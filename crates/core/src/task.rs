@@ -1,6 +1,6 @@
 //! The trait of the store for tasks of outside callers. A task is the JSON of its protocol, with the columns it is found by.
 
-use crate::{BoxFuture, BoxStream, SessionId, StoreError, Text, Timestamp, UserId};
+use crate::{Batch, BoxFuture, BoxStream, SessionId, StoreError, Text, Timestamp, UserId};
 
 /// A task as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,6 +134,26 @@ pub trait TaskStore: Send + Sync {
         after: Option<&'a str>,
         limit: usize,
     ) -> BoxFuture<'a, Result<Vec<Text>, StoreError>>;
+}
+
+/// Stores tasks in one transaction with events of their turns. The caller has the lease of the session.
+pub trait TaskLog: Send + Sync {
+    /// Appends the first events of a turn and [inserts](TaskStore::insert) its task. If the message opened a task before, nothing is
+    /// stored.
+    fn append_first<'a>(
+        &'a self,
+        events: Batch,
+        task: TaskRecord,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<Opened, StoreError>>;
+
+    /// Appends the last events of a turn and [replaces](TaskStore::put) its task. The events are stored even if the task was
+    /// overtaken. The lease ends with them, so the caller must not append anything else under it.
+    fn append_last(
+        &self,
+        events: Batch,
+        task: TaskRecord,
+    ) -> BoxFuture<'_, Result<Put, StoreError>>;
 }
 
 /// Notifications of what other replicas changed in a shared store. They may come late, twice or not at all: a subscriber

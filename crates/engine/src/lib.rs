@@ -34,8 +34,8 @@ pub use history::LookBack;
 pub use instruction::DELEGATE;
 pub use partition::{Home, Homes, Named, Partition, partition};
 pub use runner::{
-    Conversation, InterruptedTurns, Runner, RunnerError, RunnerParts, Shown, Standing, Stop,
-    TurnEnd, TurnReport,
+    Conversation, FirstCommit, InterruptedTurns, Runner, RunnerError, RunnerParts, Shown, Standing,
+    Stop, TurnCommit, TurnEnd, TurnReport,
 };
 pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
 pub use tree::{

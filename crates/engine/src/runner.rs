@@ -4,6 +4,7 @@
 //! A [`Conversation`] is an open session. It runs one turn at a time, because a turn borrows it.
 
 mod attachments;
+mod commit;
 mod conversation;
 mod draft;
 mod drive;
@@ -17,6 +18,8 @@ mod under_way;
 
 use crate::gate::{Gate, Rules};
 use crate::tree::Tree;
+pub use commit::{FirstCommit, TurnCommit};
+use commit::{Output, append, append_first, append_last};
 pub use conversation::Conversation;
 use lango_core::{
     AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, BusyPolicy, Clock,
@@ -28,7 +31,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 pub use stop::Stop;
-use tokio::sync::mpsc;
 
 /// Everything a runner works with.
 pub struct RunnerParts {
@@ -245,6 +247,9 @@ pub enum RunnerError {
     /// The input says nothing.
     #[error("the message is empty")]
     InputEmpty,
+    /// Another turn has the same question. See [`FirstCommit::Duplicate`].
+    #[error("the message is being answered by another turn")]
+    Duplicate,
 }
 
 impl Runner {
@@ -303,21 +308,6 @@ impl Runner {
     pub async fn open(&self, session: SessionId) -> Result<Conversation, RunnerError> {
         Conversation::open(self, session).await
     }
-}
-
-/// Stores events, then shows them.
-async fn append(
-    parts: &RunnerParts,
-    events: Vec<Event>,
-    shown: &mpsc::Sender<Shown>,
-) -> Result<Batch, RunnerError> {
-    let batch: Batch = events.into();
-    if !batch.is_empty() {
-        parts.store.append(Arc::clone(&batch)).await?;
-        // Nobody looking is no reason to stop.
-        let _ = shown.send(Shown::Stored(Arc::clone(&batch))).await;
-    }
-    Ok(batch)
 }
 
 /// Reads the report out of a turn's last events, which hold the answer and the end.

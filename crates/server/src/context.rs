@@ -1,6 +1,6 @@
 //! What the server needs of the program around it.
 
-use lango_core::{SessionCatalog, SessionId, UserId};
+use lango_core::{SessionCatalog, SessionId, TaskLog, UserId};
 use lango_engine::Runner;
 use lango_net::Egress;
 use std::fmt::Display;
@@ -16,6 +16,9 @@ pub trait ServerContext: Send + Sync + 'static {
 
     /// Returns the catalog of all sessions.
     fn catalog(&self) -> Arc<dyn SessionCatalog>;
+
+    /// Returns the store of tasks together with events.
+    fn task_log(&self) -> Arc<dyn TaskLog>;
 
     /// Starts what follows a turn, such as updating memory. The answer does not wait for it.
     fn turn_ended(&self, user: &UserId, session: &SessionId);

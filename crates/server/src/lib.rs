@@ -12,6 +12,7 @@ mod messages;
 mod readiness;
 mod recovery;
 mod restore;
+mod task_commit;
 mod task_runner;
 mod turn_events;
 

@@ -75,9 +75,9 @@ pub(crate) fn reference_part(attachment: &Attachment) -> Part {
     part
 }
 
-/// Returns the reports for the end of a turn. The answer is reported whole, also if it was streamed: some clients keep only the
+/// Returns the report for the end of a turn. The answer is reported whole, also if it was streamed: some clients keep only the
 /// last update of an artifact.
-pub(crate) fn ending(report: &TurnReport) -> Vec<Report> {
+pub(crate) fn ending(report: &TurnReport) -> Report {
     let answer = report.answer.as_deref().unwrap_or_default();
     match &report.outcome {
         Outcome::Answered { limit } => {
@@ -89,13 +89,13 @@ pub(crate) fn ending(report: &TurnReport) -> Vec<Report> {
             if let Some(limit) = limit {
                 status = status.with("limit", json!(limit.key()));
             }
-            vec![Report::Artifact(whole), Report::Completed(status)]
+            Report::Answered(whole, status)
         }
-        Outcome::Limited { .. } | Outcome::Failed { .. } => vec![Report::Failed(answer.into())],
-        Outcome::Cancelled => vec![Report::Cancelled(StatusMessage::empty())],
-        Outcome::Interrupted => vec![Report::Failed(
+        Outcome::Limited { .. } | Outcome::Failed { .. } => Report::Failed(answer.into()),
+        Outcome::Cancelled => Report::Cancelled(StatusMessage::empty()),
+        Outcome::Interrupted => Report::Failed(
             "the process was interrupted; a call that was running may have taken effect, so check before you send the message again".into(),
-        )],
+        ),
     }
 }
 

@@ -7,7 +7,8 @@
 
 use crate::context::{Notice, ServerContext};
 use crate::conversations::Conversations;
-use crate::turn_events::{TurnEvents, report_all};
+use crate::task_commit::TaskCommit;
+use crate::turn_events::TurnEvents;
 use crate::{files, messages, restore};
 use a2a::{Message, PartContent, Task, TaskState};
 use lango_a2a::server::{
@@ -100,7 +101,11 @@ impl TaskRunner {
     ) -> Result<RunResult, ReportError> {
         let turn = turn_of(&run.task);
         match self.status_of(session, &turn).await {
-            AgentStatus::Changed(ended) => report_all(reporter, ended).await?,
+            AgentStatus::Changed(ended) => {
+                for report in ended {
+                    reporter.report(report).await?;
+                }
+            }
             AgentStatus::Busy => {
                 let text = "it was approved and runs on another replica; poll the task";
                 reporter.report(Report::AuthRequired(text.into())).await?;
@@ -128,8 +133,10 @@ impl TaskRunner {
         question.attachments = messages::attachments(&run.message);
         let (sender, events) = mpsc::channel(MAX_PENDING_EVENTS);
         let stop = Stop::new();
+        let commit = TaskCommit::new(self.context.task_log(), reporter, sender.downgrade());
         let running = async {
-            let end = conversation.turn_once(turn, question, &stop, &sender).await;
+            let end = conversation.turn_once(turn, question, &stop, &sender, Some(&commit));
+            let end = end.await;
             drop(sender);
             end
         };
@@ -140,10 +147,13 @@ impl TaskRunner {
             both = both => both,
         };
         let ended = match end {
-            Ok(TurnEnd::Finished(report)) => messages::ending(&report),
+            Ok(TurnEnd::Finished(_)) if commit.is_reported() => return Ok(RunResult::Reported),
+            Ok(TurnEnd::Finished(report)) => Some(messages::ending(&report)),
             Ok(TurnEnd::Waiting(waiting)) => {
-                vec![Report::AuthRequired(messages::waiting(&waiting))]
+                Some(Report::AuthRequired(messages::waiting(&waiting)))
             }
+            // The task of the other turn has the answer.
+            Err(RunnerError::Duplicate) => return Ok(RunResult::Deferred),
             Err(RunnerError::NotBegun) => return self.report_not_started(run, reporter).await,
             // The caller waits for an end, and the turn cannot be resumed here.
             Err(RunnerError::BegunElsewhere { .. } | RunnerError::AgentMissing { .. }) => {
@@ -154,14 +164,17 @@ impl TaskRunner {
             }
             Err(error) => return self.report_not_run(run, &error, reporter).await,
         };
-        report_all(reporter, ended).await.map(reported)
+        if let Some(ended) = ended {
+            reporter.report(ended).await?;
+        }
+        Ok(RunResult::Reported)
     }
 
-    async fn close(&self, conversation: &mut Conversation) -> Result<Vec<Report>, RunnerError> {
+    async fn close(&self, conversation: &mut Conversation) -> Result<Option<Report>, RunnerError> {
         let (shown, _) = mpsc::channel(1);
         Ok(match conversation.close(&shown).await? {
-            Some(TurnEnd::Finished(report)) => messages::ending(&report),
-            _ => Vec::new(),
+            Some(TurnEnd::Finished(report)) => Some(messages::ending(&report)),
+            _ => None,
         })
     }
 
@@ -254,7 +267,7 @@ impl TaskRunner {
             found = runner.standing(session, turn).await?;
         }
         Ok(match found {
-            Standing::Finished(report) => AgentStatus::Changed(messages::ending(&report)),
+            Standing::Finished(report) => AgentStatus::Changed(vec![messages::ending(&report)]),
             Standing::Waiting(waiting) => {
                 AgentStatus::Changed(vec![Report::AuthRequired(messages::waiting(&waiting))])
             }
@@ -286,6 +299,10 @@ impl TaskRunner {
 impl AgentBackend for TaskRunner {
     fn store_failed(&self, error: &StoreError) {
         self.context.notify(Notice::Error(error));
+    }
+
+    fn opens_tasks(&self) -> bool {
+        true
     }
 
     fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult> {

@@ -2,26 +2,10 @@
 
 use crate::messages;
 use a2a::Part;
-use lango_a2a::server::{ArtifactChunk, Report, ReportError, Reporter, StatusMessage};
+use lango_a2a::server::{ArtifactChunk, ReportError, Reporter, StatusMessage};
 use lango_core::EventBody;
 use lango_engine::Shown;
 use tokio::sync::mpsc;
-
-/// Reports what became of a task. An answer that is too long for the task does not prevent the report of its end.
-pub(crate) async fn report_all(reporter: &Reporter, ended: Vec<Report>) -> Result<(), ReportError> {
-    let mut is_too_long = false;
-    for report in ended {
-        match report {
-            Report::Artifact(chunk) => is_too_long = reporter.artifact(chunk).await.is_err(),
-            Report::Completed(_) if is_too_long => {
-                let text = "done; the answer is too long to be stored with the task";
-                reporter.completed(text).await?;
-            }
-            report => reporter.report(report).await?,
-        }
-    }
-    Ok(())
-}
 
 /// The events of a turn, on their way to the caller.
 pub(crate) struct TurnEvents<'a> {

@@ -17,6 +17,7 @@ use crate::engine::{Durability, Engine, Result, Row, Tx, stored, values};
 use crate::postgres::renewer::EVENTS as CHANNEL;
 use crate::store::Store;
 use crate::stored::{check_user, event, not_found};
+use crate::tasks::{TaskWrite, TaskWritten};
 use append::{Guard, NewEvents, append};
 use lango_core::{
     AgentName, Batch, BoxLease, BusyPolicy, Event, Grant, NewSession, Page, RemoteThread,
@@ -61,47 +62,7 @@ impl SessionStore for Store {
     }
 
     fn append(&self, events: Batch) -> Answer<'_, ()> {
-        let Some(session) = events.first().map(|event| event.session.clone()) else {
-            return Box::pin(std::future::ready(Ok(())));
-        };
-        // The lease at the time of the call: one that is released meanwhile must not count as none.
-        let lease = match &self.engine {
-            Engine::Sqlite(_) => None,
-            Engine::Postgres(postgres) => postgres.lease_of(&session),
-        };
-        let durability = durability_of(&events);
-        Box::pin(async move {
-            let mut guard = Guard::default();
-            if let Engine::Postgres(postgres) = &self.engine {
-                postgres.start()?;
-                let replica = postgres.replica().to_owned();
-                let fence = lease.as_ref().map(|lease| lease.fence);
-                guard = fence.map_or(Guard::Free { replica }, Guard::Lease);
-            }
-            let known = self.ends.take(&session);
-            let known = known.filter(|end| end.seq.checked_add(1) == Some(events[0].seq));
-            let new = NewEvents {
-                events,
-                guard,
-                known,
-            };
-            let append = self
-                .engine
-                .write_log(durability, new, |tx, new| Box::pin(append(tx, new)));
-            match (append.await, &self.engine) {
-                (Ok(end), engine) => {
-                    if let Some(end) = end {
-                        self.ends.remember(&session, end);
-                    }
-                    engine.notify(CHANNEL, session.as_str());
-                    Ok(())
-                }
-                (Err(error), Engine::Postgres(postgres)) => {
-                    Err(postgres.explain(error, lease.as_deref()).await)
-                }
-                (Err(error), Engine::Sqlite(_)) => Err(error),
-            }
-        })
+        Box::pin(async move { self.append_batch(events, None).await.map(drop) })
     }
 
     fn read(&self, session: &SessionId, page: Page) -> Answer<'_, Vec<Event>> {
@@ -152,6 +113,63 @@ impl SessionStore for Store {
     }
 }
 
+impl Store {
+    /// Appends events of one session, and writes a task in the same transaction if there is one. Returns the result of that.
+    ///
+    /// It reads the lease before it is first polled: one that is released meanwhile must not count as none.
+    pub(crate) fn append_batch(
+        &self,
+        events: Batch,
+        task: Option<TaskWrite>,
+    ) -> Answer<'_, Option<TaskWritten>> {
+        let Some(session) = events.first().map(|event| event.session.clone()) else {
+            return Box::pin(std::future::ready(Ok(None)));
+        };
+        let lease = match &self.engine {
+            Engine::Sqlite(_) => None,
+            Engine::Postgres(postgres) => postgres.lease_of(&session),
+        };
+        Box::pin(async move {
+            let mut guard = Guard::default();
+            if let Engine::Postgres(postgres) = &self.engine {
+                postgres.start()?;
+                let replica = postgres.replica().to_owned();
+                let fence = lease.as_ref().map(|lease| lease.fence);
+                guard = fence.map_or(Guard::Free { replica }, Guard::Lease);
+            }
+            let known = self.ends.take(&session);
+            let known = known.filter(|end| end.seq.checked_add(1) == Some(events[0].seq));
+            let is_last = matches!(task, Some(TaskWrite::Put(_)));
+            let durability = durability_of(&events);
+            let new = NewEvents {
+                events,
+                guard,
+                known,
+                task,
+            };
+            let append = self
+                .engine
+                .write_log(durability, new, |tx, new| Box::pin(append(tx, new)));
+            match (append.await, &self.engine) {
+                (Ok(appended), engine) => {
+                    if let Some(lease) = lease.filter(|_| is_last) {
+                        lease.note_release();
+                    }
+                    if let Some(end) = appended.end {
+                        self.ends.remember(&session, end);
+                        engine.notify(CHANNEL, session.as_str());
+                    }
+                    Ok(appended.task)
+                }
+                (Err(error), Engine::Postgres(postgres)) => {
+                    Err(postgres.explain(error, lease.as_deref()).await)
+                }
+                (Err(error), Engine::Sqlite(_)) => Err(error),
+            }
+        })
+    }
+}
+
 /// Returns how durable a batch must be: binding events must survive a crash of the machine.
 pub(crate) fn durability_of(events: &[Event]) -> Durability {
     if events.iter().any(|event| event.body.is_binding()) {
@@ -168,6 +186,7 @@ pub(crate) async fn append_here(tx: &mut Tx<'_>, events: &Batch) -> Result<()> {
         events: Batch::clone(events),
         guard: Guard::default(),
         known: None,
+        task: None,
     };
     append(tx, &new).await.map(drop)
 }

@@ -4,8 +4,10 @@ use crate::Answer;
 use crate::engine::{Failure, Result, Row, ToValue as _, Tx, Value, statements, values};
 use crate::postgres::renewer::TASKS;
 use crate::store::Store;
+use crate::stored::failed;
 use lango_core::{
-    Opened, Put, RunningTask, TaskPage, TaskQuery, TaskRecord, TaskStore, Text, Timestamp, UserId,
+    Batch, Opened, Put, RunningTask, StoreError, TaskLog, TaskPage, TaskQuery, TaskRecord,
+    TaskStore, Text, Timestamp, UserId,
 };
 
 /// Attempts to store a new task.
@@ -83,20 +85,90 @@ impl TaskStore for Store {
     }
 }
 
-async fn open(tx: &mut Tx<'_>, task: &TaskRecord, message: &str) -> Result<Opened> {
+/// A write of a task in the transaction that appends events of its turn.
+pub(crate) enum TaskWrite {
+    Insert { task: TaskRecord, message: String },
+    Put(TaskRecord),
+}
+
+/// The result of a [`TaskWrite`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TaskWritten {
+    Opened(Opened),
+    Put(Put),
+}
+
+impl TaskWrite {
+    fn task(&self) -> &TaskRecord {
+        match self {
+            Self::Insert { task, .. } | Self::Put(task) => task,
+        }
+    }
+
+    /// Returns the values of the statement: the columns of the task, and the message of a new one.
+    pub(crate) fn values(&self) -> Vec<Value<'_>> {
+        let mut values = columns(self.task());
+        if let Self::Insert { message, .. } = self {
+            values.push(message.to_value());
+        }
+        values
+    }
+}
+
+impl Store {
+    async fn append_with_task(
+        &self,
+        events: Batch,
+        task: TaskWrite,
+    ) -> Result<TaskWritten, StoreError> {
+        let id = Text::clone(&task.task().id);
+        let written = self.append_batch(events, Some(task)).await?;
+        let written = written.ok_or_else(|| failed("a task was stored without events"))?;
+        if let TaskWritten::Opened(Opened::New) | TaskWritten::Put(Put::Stored) = written {
+            self.engine.notify(TASKS, &id);
+        }
+        Ok(written)
+    }
+}
+
+impl TaskLog for Store {
+    fn append_first<'a>(
+        &'a self,
+        events: Batch,
+        task: TaskRecord,
+        message: &'a str,
+    ) -> Answer<'a, Opened> {
+        let message = message.to_owned();
+        let insert = TaskWrite::Insert { task, message };
+        Box::pin(async move {
+            match self.append_with_task(events, insert).await? {
+                TaskWritten::Opened(opened) => Ok(opened),
+                TaskWritten::Put(_) => Err(failed("a task was replaced instead of inserted")),
+            }
+        })
+    }
+
+    fn append_last(&self, events: Batch, task: TaskRecord) -> Answer<'_, Put> {
+        Box::pin(async move {
+            match self.append_with_task(events, TaskWrite::Put(task)).await? {
+                TaskWritten::Put(put) => Ok(put),
+                TaskWritten::Opened(_) => Err(failed("a task was inserted instead of replaced")),
+            }
+        })
+    }
+}
+
+pub(crate) async fn open(tx: &mut Tx<'_>, task: &TaskRecord, message: &str) -> Result<Opened> {
     for _ in 0..OPENINGS {
         let mut values = columns(task);
         values.push(message.to_value());
         if tx.execute(OPEN, &values).await? > 0 {
             return Ok(Opened::New);
         }
-        match tx.value(OPENED_BY, values![task.user, message]).await? {
-            // An earlier attempt stored it.
-            Some(known) if known == task.id => return Ok(Opened::New),
-            Some(known) => return Ok(Opened::Known(known)),
-            // The task in the way was deleted meanwhile.
-            None => {}
+        if let Some(opened) = opened_by(tx, task, message).await? {
+            return Ok(opened);
         }
+        // The task in the way was deleted meanwhile.
     }
     Err(Failure::other(format!(
         "the task `{}` was not stored: tasks of its message come and go; send it again",
@@ -104,10 +176,31 @@ async fn open(tx: &mut Tx<'_>, task: &TaskRecord, message: &str) -> Result<Opene
     )))
 }
 
-async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put> {
+/// Returns the task that a message opened, if any: this one, by an earlier attempt, or another.
+pub(crate) async fn opened_by(
+    tx: &mut Tx<'_>,
+    task: &TaskRecord,
+    message: &str,
+) -> Result<Option<Opened>> {
+    let known: Option<Text> = tx.value(OPENED_BY, values![task.user, message]).await?;
+    Ok(known.map(|known| {
+        if known == task.id {
+            Opened::New
+        } else {
+            Opened::Known(known)
+        }
+    }))
+}
+
+pub(crate) async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put> {
     if tx.execute(PUT, &columns(task)).await? > 0 {
         return Ok(Put::Stored);
     }
+    not_replaced(tx, task).await
+}
+
+/// Finds out why a task was not replaced.
+pub(crate) async fn not_replaced(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put> {
     if tx.is_repeated() {
         let key = values![task.user, task.id];
         let stored = tx.query_opt(GET, key, record);

@@ -17,6 +17,7 @@ mod leases;
 mod log;
 mod remote;
 mod samples;
+mod task_log;
 mod tasks;
 
 pub use approvals::*;
@@ -27,11 +28,12 @@ pub use leases::*;
 pub use log::*;
 pub use remote::*;
 pub use samples::{Sketch, attachment, every_kind_of_event};
+pub use task_log::*;
 pub use tasks::*;
 
 use lango_core::{
-    AttachmentStore, Event, NewSession, Page, SessionCatalog, SessionId, SessionStore, TaskStore,
-    Timestamp, UserId,
+    AttachmentStore, Event, NewSession, Page, SessionCatalog, SessionId, SessionStore, TaskLog,
+    TaskStore, Timestamp, UserId,
 };
 use std::any::Any;
 use std::sync::Arc;
@@ -44,6 +46,8 @@ pub struct Subject {
     pub catalog: Arc<dyn SessionCatalog>,
     /// Tasks from outside.
     pub tasks: Arc<dyn TaskStore>,
+    /// Tasks that are stored with events.
+    pub task_log: Arc<dyn TaskLog>,
     /// Files that events refer to.
     pub attachments: Arc<dyn AttachmentStore>,
     /// What has to live as long, such as a temporary folder. Dropped last.
@@ -52,15 +56,16 @@ pub struct Subject {
 
 impl Subject {
     /// A store with all its faces.
-    pub fn new<S: SessionStore + SessionCatalog + TaskStore + AttachmentStore + 'static>(
-        store: S,
-        keep: impl Any + Send + Sync,
-    ) -> Self {
+    pub fn new<S>(store: S, keep: impl Any + Send + Sync) -> Self
+    where
+        S: SessionStore + SessionCatalog + TaskStore + TaskLog + AttachmentStore + 'static,
+    {
         let store = Arc::new(store);
         Self {
             store: store.clone(),
             catalog: store.clone(),
             tasks: store.clone(),
+            task_log: store.clone(),
             attachments: store,
             keep: Box::new(keep),
         }
@@ -148,6 +153,10 @@ macro_rules! session_store_contract {
             tasks_are_listed_page_by_page_the_latest_first
             tasks_are_found_by_conversation_state_and_time
             tasks_that_somebody_was_at_work_on_are_found
+            a_task_is_inserted_with_the_first_events_of_its_turn
+            a_task_that_was_inserted_alone_gets_its_first_events
+            events_that_do_not_follow_the_log_leave_no_task
+            a_task_is_replaced_with_the_last_events_of_its_turn
             an_attachment_reads_back_as_it_was_put
             bytes_that_are_put_again_have_the_same_digest
             nobody_reads_an_attachment_of_another

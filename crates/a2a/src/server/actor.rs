@@ -8,14 +8,14 @@ mod effects;
 mod reporter;
 mod run;
 
-pub use reporter::Reporter;
+pub use reporter::{Reporter, StoreTask};
 
 use super::refusal::Refusal;
 use super::repetition::Repetition;
 use super::shared::{Key, Phase, Shared};
 use super::task::{
-    Answer, CallerId, Effect, Input, LoadError, Recovery, Request, Residency, RunEnd, RunId, Task,
-    Timer, Update,
+    Answer, CallerId, Effect, Input, LoadError, Recovery, ReportCaller, Request, Residency, RunEnd,
+    RunId, Task, Timer, Update,
 };
 use super::{Report, ReportError};
 use a2a::TaskState;
@@ -36,6 +36,8 @@ pub(super) enum Command {
     Report {
         run: RunId,
         report: Report,
+        /// Stores the task with something of the run's.
+        store: Option<StoreTask>,
         reply: oneshot::Sender<Result<(), ReportError>>,
     },
     /// Another replica accepted a cancel of the task.
@@ -92,6 +94,10 @@ pub(super) struct TaskActor {
     callers: HashMap<CallerId, Reply>,
     next_caller: u64,
     run: Option<ActiveRun>,
+    /// The run of a new task, before the task knows of it.
+    early_run: Option<ActiveRun>,
+    /// How to store the task while a report of the run is handled.
+    store: Option<StoreTask>,
     /// A slot that no run was started in yet.
     slot: RunSlot,
     timers: HashMap<Timer, Instant>,
@@ -126,6 +132,8 @@ impl TaskActor {
             callers: HashMap::new(),
             next_caller: 0,
             run: None,
+            early_run: None,
+            store: None,
             slot: RunSlot::None,
             timers: HashMap::new(),
             has_subscribers: false,
@@ -204,6 +212,7 @@ impl TaskActor {
     async fn feed(&mut self, task: &mut Task, input: Input) {
         self.sync(task).await;
         self.apply(task, input).await;
+        self.store = None;
         // A caller that was answered has subscribed; another may have left.
         self.sync(task).await;
     }
@@ -259,11 +268,21 @@ impl TaskActor {
                 caller: self.add_caller(reply),
                 request,
             },
-            Command::Report { run, report, reply } => Input::Reported {
-                caller: self.add_caller(Reply::Report(reply)),
+            Command::Report {
                 run,
                 report,
-            },
+                store,
+                reply,
+            } => {
+                let is_joint = store.is_some();
+                self.store = store;
+                let id = self.add_caller(Reply::Report(reply));
+                Input::Reported {
+                    caller: ReportCaller { id, is_joint },
+                    run,
+                    report,
+                }
+            }
             Command::CancelRequested => Input::CancelRequested,
             Command::StoreChanged => Input::StoreChanged,
         }

@@ -118,6 +118,8 @@ pub enum Report {
     AuthRequired(StatusMessage),
     /// It succeeded.
     Completed(StatusMessage),
+    /// It succeeded with this artifact. Both are stored and published together.
+    Answered(ArtifactChunk, StatusMessage),
     /// It failed.
     Failed(StatusMessage),
     /// The agent declines it.

@@ -174,6 +174,10 @@ impl SlotTicket {
         self.pending.is_some() && conversation.is_some_and(|known| known.has_slot)
     }
 
+    pub fn is_granted(&self) -> bool {
+        self.pending.is_none()
+    }
+
     /// Waits for the slot.
     pub async fn granted(&mut self) {
         if let Some(pending) = &mut self.pending {

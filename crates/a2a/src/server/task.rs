@@ -30,8 +30,8 @@ mod laws;
 
 pub(super) use document::{TaskDocument, Update, is_settled, length};
 pub(super) use io::{
-    Answer, CallerId, Effect, EffectResult, Input, LoadError, Recovery, Request, RunEnd, RunId,
-    SlotKind, StoreFailure, Timer,
+    Answer, CallerId, Effect, EffectResult, Input, LoadError, Recovery, ReportCaller, Request,
+    RunEnd, RunId, SlotKind, StoreFailure, Timer,
 };
 
 use super::refusal::Refusal;

@@ -2,8 +2,8 @@
 //! to turn, so that a turn costs the same however long the session is.
 
 use super::{
-    InterruptedTurns, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append,
-    attachments, drive,
+    InterruptedTurns, Output, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport,
+    append_first, attachments, drive,
 };
 use crate::history::LookBack;
 use crate::runner::Runner;
@@ -211,7 +211,9 @@ impl Conversation {
             Place::Current | Place::Stale => self.read().await?,
         }
         let id = (id, TurnIdSource::Fresh);
-        self.turn_held(id, question, &lease, stop, shown).await
+        let commit = None;
+        let output = Output { shown, commit };
+        self.turn_held(id, question, &lease, stop, output).await
     }
 
     /// Runs one turn in a session that was leased and read.
@@ -221,7 +223,7 @@ impl Conversation {
         mut question: UserInput,
         lease: &BoxLease,
         stop: &Stop,
-        shown: &mpsc::Sender<Shown>,
+        output: Output<'_>,
     ) -> Result<TurnEnd, RunnerError> {
         self.finish_what_is_left(lease, stop).await?;
         attachments::store_question(&self.parts, &self.user, &mut question).await?;
@@ -231,7 +233,7 @@ impl Conversation {
         };
         self.place = Place::Stale;
         let (mut turn, first) = self.begin(&id, &question, &memory);
-        let first = match append(&self.parts, first, shown).await {
+        let first = match append_first(&self.parts, first, output).await {
             // Another process ran a turn in this session, possibly this very one, or deleted the session. Nothing was stored.
             Err(RunnerError::Store(error)) if source.allows_retry(&error) => {
                 if matches!(error, StoreError::NotFound { .. }) {
@@ -239,7 +241,7 @@ impl Conversation {
                 }
                 self.read_or_create().await?;
                 if source == TurnIdSource::Caller
-                    && let Some(end) = self.end_of_known(&id, lease, stop, shown).await?
+                    && let Some(end) = self.end_of_known(&id, lease, stop, output.shown).await?
                 {
                     return Ok(end);
                 }
@@ -247,7 +249,7 @@ impl Conversation {
                 self.place = Place::Stale;
                 let (again, first) = self.begin(&id, &question, &memory);
                 turn = again;
-                append(&self.parts, first, shown).await?
+                append_first(&self.parts, first, output).await?
             }
             stored => stored?,
         };
@@ -256,7 +258,7 @@ impl Conversation {
         question.attachments = first
             .first()
             .map_or_else(Vec::new, |first| first.body.attachments().to_vec());
-        let end = self.drive(&mut turn, first, lease, stop, shown).await?;
+        let end = self.drive(&mut turn, first, lease, stop, output).await?;
         self.next_seq = turn.next_seq();
         let report = match end {
             TurnEnd::Finished(report) => report,
@@ -300,9 +302,9 @@ impl Conversation {
         first: Batch,
         lease: &BoxLease,
         stop: &Stop,
-        shown: &mpsc::Sender<Shown>,
+        output: Output<'_>,
     ) -> Result<TurnEnd, RunnerError> {
-        let driving = drive::drive(&self.parts, turn, &self.user, first, lease, stop, shown);
+        let driving = drive::drive(&self.parts, turn, &self.user, first, lease, stop, output);
         tokio::select! {
             end = driving => end,
             () = lease.lost() => Err(StoreError::Lost { id: self.session.clone() }.into()),

@@ -2,14 +2,13 @@
 
 use super::under_way::UnderWay;
 use super::{
-    Runner, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport, append, grants, perform,
-    remote, report,
+    Output, Runner, RunnerError, RunnerParts, Stop, TurnEnd, TurnReport, append, append_last,
+    grants, perform, remote, report,
 };
 use crate::turn::{Input, Step, StepKey, Turn};
 use lango_core::{Batch, BoxLease, Effect, Event, UserId};
 use std::collections::HashSet;
 use std::time::Duration;
-use tokio::sync::mpsc;
 
 /// Why a turn stops waiting.
 enum WakeReason {
@@ -32,8 +31,9 @@ pub(super) async fn drive(
     first: Batch,
     lease: &BoxLease,
     stop: &Stop,
-    shown: &mpsc::Sender<Shown>,
+    output: Output<'_>,
 ) -> Result<TurnEnd, RunnerError> {
+    let shown = output.shown;
     let left = turn.limits().turn_ms.saturating_sub(turn.active_ms());
     let deadline = tokio::time::sleep(Duration::from_millis(left));
     tokio::pin!(deadline);
@@ -96,8 +96,9 @@ pub(super) async fn drive(
         if turn.outcome().is_some() {
             // No step may start or continue while the end of the turn is stored.
             under_way = UnderWay::new();
-        }
-        if under_way.is_empty() && calls_pure_tools(&events, turn) {
+            let report = report_of(turn, &events);
+            batch = append_last(parts, events, &report, output).await?;
+        } else if under_way.is_empty() && calls_pure_tools(&events, turn) {
             unstored = events;
             batch = Batch::default();
         } else {
@@ -108,10 +109,15 @@ pub(super) async fn drive(
         at_work.note(&told);
     }
     at_work.cancel(parts).await;
-    Ok(TurnEnd::Finished(TurnReport {
+    Ok(TurnEnd::Finished(report_of(turn, &batch)))
+}
+
+/// Returns the report of a turn that has ended with these events.
+fn report_of(turn: &Turn, last: &[Event]) -> TurnReport {
+    TurnReport {
         structured: turn.has_answer_schema(),
-        ..report(&batch)
-    }))
+        ..report(last)
+    }
 }
 
 /// Returns whether the next steps only call pure tools and no event is binding. These events may be stored later: a crash loses

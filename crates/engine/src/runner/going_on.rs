@@ -3,7 +3,8 @@
 
 use super::conversation::{Conversation, LeftOver, Origin, Place, TurnIdSource, check_input};
 use super::{
-    InterruptedTurns, Runner, RunnerError, Shown, Standing, Stop, TurnEnd, append, remote,
+    InterruptedTurns, Output, Runner, RunnerError, Shown, Standing, Stop, TurnCommit, TurnEnd,
+    append, remote,
 };
 use crate::turn::{Input, Turn};
 use lango_core::{
@@ -38,12 +39,15 @@ impl Conversation {
     ///
     /// A [current](Self::is_current) conversation does not look for the turn unless another process has appended to the log. So do
     /// not pass it the id of a turn that it ran itself.
+    ///
+    /// If there is a `commit`, it stores the first and the last events of the turn, unless the turn is resumed.
     pub async fn turn_once(
         &mut self,
         id: TurnId,
         question: impl Into<UserInput>,
         stop: &Stop,
         shown: &mpsc::Sender<Shown>,
+        commit: Option<&dyn TurnCommit>,
     ) -> Result<TurnEnd, RunnerError> {
         let question = question.into();
         check_input(&question)?;
@@ -55,7 +59,8 @@ impl Conversation {
             return Ok(end);
         }
         let id = (id, TurnIdSource::Caller);
-        self.turn_held(id, question, &lease, stop, shown).await
+        let output = Output { shown, commit };
+        self.turn_held(id, question, &lease, stop, output).await
     }
 
     /// Resumes the turn with this id, or returns its outcome, if the log has it.
@@ -305,7 +310,9 @@ impl Conversation {
         let inputs = before.into_iter().chain(input);
         let events: Vec<Event> = inputs.flat_map(|input| turn.accept(input, now)).collect();
         let first = append(&self.parts, events, shown).await?;
-        let end = self.drive(&mut turn, first, lease, stop, shown).await?;
+        let commit = None;
+        let output = Output { shown, commit };
+        let end = self.drive(&mut turn, first, lease, stop, output).await?;
         if let Some(at_work) = to_stop {
             at_work.cancel(&self.parts).await;
         }

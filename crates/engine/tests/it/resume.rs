@@ -332,7 +332,7 @@ async fn a_turn_that_ends_its_process_every_time_is_given_up() {
 async fn once(conversation: &mut Conversation, question: &str) -> TurnEnd {
     let (sender, _shown) = mpsc::channel(1000);
     let end = conversation
-        .turn_once("t_once".into(), question, &Stop::new(), &sender)
+        .turn_once("t_once".into(), question, &Stop::new(), &sender, None)
         .await;
     end.unwrap()
 }
@@ -443,7 +443,7 @@ async fn stopping_a_turn_that_waits_for_a_cut_off_one_does_not_stop_that_one() {
         if is_stopped_before {
             stop.stop();
         }
-        let next = conversation.turn_once("t_next".into(), "y", &stop, &sender);
+        let next = conversation.turn_once("t_next".into(), "y", &stop, &sender, None);
         let (next, ()) = tokio::join!(next, async {
             while !is_stopped_before && stuck.runs() == 0 {
                 tokio::task::yield_now().await;

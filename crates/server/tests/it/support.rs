@@ -4,8 +4,8 @@
 use a2a::AgentSkill;
 use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{
-    AttachmentStore, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore, TaskStore,
-    Tool, UserId,
+    AttachmentStore, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore, TaskLog,
+    TaskStore, Tool, UserId,
 };
 use lango_engine::{
     Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
@@ -44,6 +44,10 @@ impl ServerContext for TestContext {
 
     fn catalog(&self) -> Arc<dyn SessionCatalog> {
         Arc::clone(&self.store) as Arc<dyn SessionCatalog>
+    }
+
+    fn task_log(&self) -> Arc<dyn TaskLog> {
+        Arc::clone(&self.store) as Arc<dyn TaskLog>
     }
 
     fn notify(&self, notice: Notice<'_>) {

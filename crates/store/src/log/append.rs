@@ -12,7 +12,8 @@ use crate::chain::{Chain, StoredEvent};
 use crate::engine::{Failure, Result, Row, ToValue as _, Tx, Value, values};
 use crate::projection::without_arguments;
 use crate::stored::{damaged, not_found};
-use lango_core::{Batch, Event, SessionId, StoreError};
+use crate::tasks::{self, TaskWrite, TaskWritten};
+use lango_core::{Batch, Event, Opened, Put, SessionId, StoreError};
 use std::borrow::Cow;
 
 /// Attempts to append while the log does not end as remembered, or another append is faster.
@@ -42,12 +43,21 @@ pub(super) struct NewEvents {
     pub guard: Guard,
     /// The remembered end of the log.
     pub known: Option<End>,
+    /// A write of the task of these events. The one that ends the task also releases the lease.
+    pub task: Option<TaskWrite>,
 }
 
-/// Appends events; returns the new end of the log.
-pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Option<End>> {
+/// The result of an append.
+#[derive(Default)]
+pub(super) struct Appended {
+    /// The new end of the log. `None` if nothing was stored.
+    pub end: Option<End>,
+    pub task: Option<TaskWritten>,
+}
+
+pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Appended> {
     let Some(session) = session_of(&new.events)? else {
-        return Ok(None);
+        return Ok(Appended::default());
     };
     let body = |event: &Event| {
         serde_json::to_string(&event.body).map_err(|error| {
@@ -57,16 +67,33 @@ pub(super) async fn append(tx: &mut Tx<'_>, new: &NewEvents) -> Result<Option<En
     let bodies: Vec<String> = new.events.iter().map(body).collect::<Result<_, _>>()?;
     let mut rows = Rows::of(session, &new.events, bodies.iter().map(String::as_str))?;
     complete_grants(tx, &mut rows).await?;
-    let end = if tx.is_sqlite() {
-        let end = sqlite_end(tx, session, &new.guard).await?;
-        if rows.first_seq.unsigned_abs() != end.seq + 1 {
-            return Err(conflict(session).into());
+    if !tx.is_sqlite() {
+        return send(tx, &rows, new).await;
+    }
+    let mut written = None;
+    if let Some(TaskWrite::Insert { task, message }) = &new.task {
+        let opened = tasks::open(tx, task, message).await?;
+        let is_known = opened != Opened::New;
+        written = Some(TaskWritten::Opened(opened));
+        if is_known {
+            return Ok(Appended {
+                end: None,
+                task: written,
+            });
         }
-        write(tx, &rows, &rows.hashes_after(&end.hash)).await?
-    } else {
-        send(tx, &rows, new).await?
-    };
-    Ok(Some(end))
+    }
+    let end = sqlite_end(tx, session, &new.guard).await?;
+    if rows.first_seq.unsigned_abs() != end.seq + 1 {
+        return Err(conflict(session).into());
+    }
+    let end = write(tx, &rows, &rows.hashes_after(&end.hash)).await?;
+    if let Some(TaskWrite::Put(task)) = &new.task {
+        written = Some(TaskWritten::Put(tasks::put(tx, task).await?));
+    }
+    Ok(Appended {
+        end: Some(end),
+        task: written,
+    })
 }
 
 /// Adds exported rows to the log of a hidden session.
@@ -92,7 +119,7 @@ pub(crate) async fn import(tx: &mut Tx<'_>, rows: &[LogRow]) -> Result<()> {
     if tx.is_sqlite() {
         return write(tx, &new, &hashes).await.map(drop);
     }
-    let found = send_once(tx, &new, &end.hash, &hashes, &Guard::Hidden).await?;
+    let found = send_once(tx, &new, (&end.hash, &hashes), &Guard::Hidden, None).await?;
     if found.is_stored(tx, &hashes) {
         return Ok(());
     }
@@ -165,10 +192,11 @@ async fn complete_grants(tx: &mut Tx<'_>, rows: &mut Rows<'_>) -> Result<()> {
 }
 
 /// Sends the statement until the batch is stored or refused.
-async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<End> {
+async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<Appended> {
     let first_seq = rows.first_seq.unsigned_abs();
     // After a lost reply the log may end with these events.
     let mut known = new.known.as_ref().filter(|_| !tx.is_repeated());
+    let mut task = new.task.as_ref();
     for _ in 0..ATTEMPTS {
         let previous = match known.take() {
             Some(end) => end.hash.clone(),
@@ -176,18 +204,48 @@ async fn send(tx: &mut Tx<'_>, rows: &Rows<'_>, new: &NewEvents) -> Result<End> 
         };
         let hashes = rows.hashes_after(&previous);
         let hashes: Vec<&[u8]> = hashes.iter().map(|hash| &hash[..]).collect();
-        match send_once(tx, rows, &previous, &hashes, &new.guard).await {
+        match send_once(tx, rows, (&previous, &hashes), &new.guard, task).await {
             Ok(found) if found.is_stored(tx, &hashes) => {
-                return Ok(rows.end(hashes.last().copied()));
+                return Ok(Appended {
+                    end: Some(rows.end(hashes.last().copied())),
+                    task: task_written(tx, new.task.as_ref(), &found).await?,
+                });
             }
-            // Otherwise the log did not end as remembered.
+            // Otherwise the log did not end as remembered, or the message opened a task before.
             Ok(found) => found.refusal(rows.session, first_seq)?,
             // Another append was faster.
             Err(failure) if failure.broken_rule() == Some("events_pkey") => {}
             Err(failure) => return Err(failure),
         }
+        if let Some(TaskWrite::Insert { task: new, message }) = task {
+            match tasks::opened_by(tx, new, message).await? {
+                // An earlier attempt stored the task without the events.
+                Some(Opened::New) => task = None,
+                Some(known) => {
+                    return Ok(Appended {
+                        end: None,
+                        task: Some(TaskWritten::Opened(known)),
+                    });
+                }
+                None => {}
+            }
+        }
     }
     Err(conflict(rows.session).into())
+}
+
+/// Returns the result of the write of a task whose events are stored.
+async fn task_written(
+    tx: &mut Tx<'_>,
+    task: Option<&TaskWrite>,
+    found: &AppendReply,
+) -> Result<Option<TaskWritten>> {
+    Ok(match task {
+        None => None,
+        Some(TaskWrite::Insert { .. }) => Some(TaskWritten::Opened(Opened::New)),
+        Some(TaskWrite::Put(_)) if found.tasks > 0 => Some(TaskWritten::Put(Put::Stored)),
+        Some(TaskWrite::Put(task)) => Some(TaskWritten::Put(tasks::not_replaced(tx, task).await?)),
+    })
 }
 
 /// Returns the hash of the event before this one; an empty one if there is none.
@@ -200,9 +258,9 @@ async fn previous_hash(tx: &mut Tx<'_>, session: &SessionId, seq: u64) -> Result
 async fn send_once<'a>(
     tx: &mut Tx<'_>,
     rows: &Rows<'a>,
-    previous: &[u8],
-    hashes: &[&[u8]],
+    (previous, hashes): (&[u8], &[&[u8]]),
     guard: &Guard,
+    task: Option<&TaskWrite>,
 ) -> Result<AppendReply> {
     let (append, owner): (Append, Value<'_>) = match guard {
         Guard::Lease(fence) => (APPEND_LEASED, Value::Int(*fence)),
@@ -227,16 +285,26 @@ async fn send_once<'a>(
         Value::Blobs(hashes.iter().map(|hash| Cow::Borrowed(*hash)).collect()),
     ];
     let changes;
-    let statement = if rows.changes.is_empty() {
+    let statement = if rows.changes.is_empty() && task.is_none() {
         append.log_only
     } else {
         changes = serde_json::to_string(&rows.changes)
             .map_err(|error| Failure::other(format!("rows cannot be written: {error}")))?;
         values.push(changes.to_value());
+        values.extend(task.iter().flat_map(|task| task.values()));
+        let forms = match task {
+            None => [append.with_turn, append.with_changes],
+            Some(_) if !matches!(guard, Guard::Lease(_)) => {
+                return Err(Failure::other("a task and its events need a lease"));
+            }
+            Some(TaskWrite::Insert { .. }) => APPEND_FIRST,
+            Some(TaskWrite::Put(_)) => APPEND_LAST,
+        };
+        let [with_turn, with_changes] = forms;
         if rows.changes.is_of_turn() {
-            append.with_turn
+            with_turn
         } else {
-            append.with_changes
+            with_changes
         }
     };
     let found = tx.query_opt(statement, &values, AppendReply::of).await?;
@@ -251,6 +319,8 @@ struct AppendReply {
     written: usize,
     /// The hash stored at the batch's last `seq`, by this append or an earlier one.
     hash: Option<Vec<u8>>,
+    /// How many tasks were written.
+    tasks: usize,
 }
 
 impl AppendReply {
@@ -261,6 +331,7 @@ impl AppendReply {
             last_seq: row.get::<Option<u64>>(2)?.unwrap_or(0),
             written: row.get(3)?,
             hash: row.get(4)?,
+            tasks: row.get(5)?,
         })
     }
 

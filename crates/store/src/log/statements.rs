@@ -6,7 +6,7 @@
 //! statement names, even if it writes no row.
 
 use crate::archive::is_hidden;
-use crate::engine::{Sql, sql, statements};
+use crate::engine::{Sql, statements};
 
 statements! {
     INSERT_SESSION: r#"INSERT INTO sessions (id, "user", created, updated) VALUES ($1, $2, $3, $3) ON CONFLICT (id) DO NOTHING"#;
@@ -61,28 +61,57 @@ pub(crate) struct Append {
 
 /// Defines the three forms of an append with a given guard.
 macro_rules! append {
-    ($guard:literal) => {
+    ($guard:expr) => {
         Append {
-            log_only: sql!(sqlite: "", postgres: concat!($guard, written!(), found!())),
-            with_turn: sql!(sqlite: "", postgres: concat!($guard, written!(), turn_changed!(), found!())),
-            with_changes: sql!(sqlite: "", postgres: concat!($guard, written!(), turn_changed!(), changed!(), found!())),
+            log_only: Sql::only_postgres(concat!(
+                $guard,
+                may!("may"),
+                written!(),
+                found!("0::bigint")
+            )),
+            with_turn: Sql::only_postgres(concat!(
+                $guard,
+                may!("may"),
+                written!(),
+                turn_changed!(),
+                found!("0::bigint")
+            )),
+            with_changes: Sql::only_postgres(concat!(
+                $guard,
+                may!("may"),
+                written!(),
+                turn_changed!(),
+                changed!(),
+                found!("0::bigint")
+            )),
         }
     };
 }
 
-/// Writes the log if the guard has a row.
-macro_rules! written {
-    () => {
-        r#"
+/// Has a row if the guard has one and the log ends where the batch begins.
+macro_rules! may {
+    ($name:literal) => {
+        concat!(
+            r#"
      log_end AS MATERIALIZED (
         SELECT seq, hash FROM events WHERE session = $1 ORDER BY seq DESC LIMIT 1),
-     may AS MATERIALIZED (
+     "#,
+            $name,
+            r#" AS MATERIALIZED (
         SELECT sessions."user" AS owner,
                coalesce((SELECT max(ordinal) + 1 FROM turns WHERE session = $1), 0) AS turns
           FROM guard, sessions
          WHERE sessions.id = $1
            AND coalesce((SELECT seq FROM log_end), 0) + 1 = $3
-           AND coalesce((SELECT hash FROM log_end), '') = $4),
+           AND coalesce((SELECT hash FROM log_end), '') = $4),"#
+        )
+    };
+}
+
+/// Writes the log if `may` has a row.
+macro_rules! written {
+    () => {
+        r#"
      written AS (
         INSERT INTO events (session, seq, turn, frame, author, time, body, hash)
         SELECT $1, $3 + event.place - 1, event.turn, event.frame, event.author, event.time, event.body, event.hash
@@ -163,24 +192,79 @@ macro_rules! changed {
 
 /// The result of an append.
 macro_rules! found {
-    () => {
-        r#"
+    ($tasks:literal) => {
+        concat!(
+            r#"
      SELECT EXISTS (SELECT FROM sessions WHERE id = $1),
             EXISTS (SELECT FROM guard),
             (SELECT seq FROM log_end),
             (SELECT count(*) FROM written),
-            (SELECT hash FROM events WHERE session = $1 AND seq = $3 + cardinality($10::bytea[]) - 1)"#
+            (SELECT hash FROM events WHERE session = $1 AND seq = $3 + cardinality($10::bytea[]) - 1), "#,
+            $tasks
+        )
     };
 }
 
-/// An append by the owner of the session: `$2` is the fence of its lease.
-pub(crate) const APPEND_LEASED: Append = append!(
-    r#"WITH guard AS MATERIALIZED (
+/// The guard of the owner of a session: `$2` is the fence of its lease.
+macro_rules! leased {
+    () => {
+        r#"WITH guard AS MATERIALIZED (
         SELECT 1 FROM holds
          WHERE session = $1 AND fence = $2 AND until > clock_timestamp()
            AND NOT EXISTS (SELECT FROM sessions WHERE id = $1 AND starts_with("user", chr(1) || '1'))
            FOR NO KEY UPDATE),"#
-);
+    };
+}
+
+pub(crate) const APPEND_LEASED: Append = append!(leased!());
+
+macro_rules! append_first {
+    ($changed:expr) => {
+        Sql::only_postgres(concat!(
+            leased!(),
+            may!("ready"),
+            r#"
+     task AS (
+        INSERT INTO tasks (id, "user", context, state, running, updated, body, revision, attempts, message)
+        SELECT $12, $13, $14, $15, $16, $17, $18, $19, $20, $21 FROM ready
+            ON CONFLICT ("user", message) WHERE message IS NOT NULL DO NOTHING
+        RETURNING 1),
+     may AS MATERIALIZED (SELECT ready.* FROM ready, task),"#,
+            written!(),
+            turn_changed!(),
+            $changed,
+            found!("(SELECT count(*) FROM task)")
+        ))
+    };
+}
+
+/// Appends the first events of a turn and inserts its task, whose columns and message are `$12` to `$21`: with a turn, and with
+/// any changes.
+pub(crate) const APPEND_FIRST: [Sql; 2] = [append_first!(""), append_first!(changed!())];
+
+macro_rules! append_last {
+    ($changed:expr) => {
+        Sql::only_postgres(concat!(
+            leased!(),
+            may!("may"),
+            written!(),
+            turn_changed!(),
+            $changed,
+            r#",
+     task AS (
+        UPDATE tasks SET context = $14, state = $15, running = $16, updated = $17, body = $18, revision = $19, attempts = $20,
+               cancelled = least(cancelled, $16)
+          FROM may WHERE id = $12 AND "user" = $13 AND revision = $19 - 1
+        RETURNING 1),
+     released AS (UPDATE holds SET until = '-infinity' FROM may WHERE session = $1 AND fence = $2)"#,
+            found!("(SELECT count(*) FROM task)")
+        ))
+    };
+}
+
+/// Appends the last events of a turn, replaces its task, whose columns are `$12` to `$20`, and releases the lease: with a turn, and
+/// with any changes.
+pub(crate) const APPEND_LAST: [Sql; 2] = [append_last!(""), append_last!(changed!())];
 
 /// An append to a session that no other replica owns: `$2` is this replica.
 pub(crate) const APPEND_FREE: Append = append!(
@@ -201,7 +285,11 @@ pub(crate) const APPEND_HIDDEN: Append = append!(
 
 /// Appends of imports and of events that change other rows.
 #[cfg(test)]
-pub(crate) const RARE_APPENDS: [Sql; 7] = [
+pub(crate) const RARE_APPENDS: [Sql; 11] = [
+    APPEND_FIRST[0],
+    APPEND_FIRST[1],
+    APPEND_LAST[0],
+    APPEND_LAST[1],
     APPEND_HIDDEN.log_only,
     APPEND_FREE.with_turn,
     APPEND_LEASED.with_turn,

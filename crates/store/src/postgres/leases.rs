@@ -4,11 +4,13 @@
 //! database. So it expires here before it expires there, and no other replica can own the session while this one still does.
 
 use super::identity::Identity;
+use super::renewer::LEASES;
 use crate::queue::QueuePlace;
 use lango_core::{BoxFuture, Change, SessionId, SessionLease};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast, watch};
@@ -39,6 +41,8 @@ pub(crate) struct Lease {
     /// The fencing token, unique to this lease.
     pub fence: i64,
     end: watch::Sender<End>,
+    /// Whether the database has released it. Its owner has not dropped it yet.
+    is_released: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -83,6 +87,15 @@ impl Lease {
         });
     }
 
+    /// Notes that the last append released it, so that nothing is left to renew or release.
+    pub(crate) fn note_release(&self) {
+        self.is_released.store(true, Ordering::Relaxed);
+    }
+
+    fn is_released(&self) -> bool {
+        self.is_released.load(Ordering::Relaxed)
+    }
+
     pub(super) fn lose(&self) {
         self.end.send_if_modified(|end| match end {
             // One that expired stays expired.
@@ -114,8 +127,7 @@ impl SessionLease for OwnedLease {
 
 impl Drop for OwnedLease {
     fn drop(&mut self) {
-        let Lease { session, fence, .. } = &*self.lease;
-        self.leases.release(session, Some(*fence), None);
+        self.leases.end(&self.lease);
     }
 }
 
@@ -130,7 +142,15 @@ impl Drop for Ticket {
     fn drop(&mut self) {
         let is_used = !self.leases.state().tickets.remove(&self.number);
         if !is_used {
-            self.leases.release(&self.session, None, Some(self.number));
+            self.leases.update(|state| {
+                let until = now() + self.leases.length;
+                state.releases.push(Release {
+                    session: self.session.clone(),
+                    fence: None,
+                    ticket: Some(self.number),
+                    until,
+                });
+            });
         }
     }
 }
@@ -219,6 +239,7 @@ impl LeaseTable {
             session: session.clone(),
             fence,
             end: watch::Sender::new(End::At(asked + self.length)),
+            is_released: AtomicBool::new(false),
         });
         self.update(|state| {
             state.owned.insert(session, Arc::clone(&lease));
@@ -251,20 +272,26 @@ impl LeaseTable {
         });
     }
 
-    /// Has the renewer release a lease or a ticket.
-    fn release(&self, session: &SessionId, fence: Option<i64>, ticket: Option<i64>) {
+    /// Forgets a lease, and has the renewer release it, unless the database has released it.
+    fn end(&self, lease: &Lease) {
+        let Lease { session, fence, .. } = lease;
         self.update(|state| {
             let owned = state.owned.get(session);
-            if owned.is_some_and(|owned| Some(owned.fence) == fence) {
+            if owned.is_some_and(|owned| owned.fence == *fence) {
                 state.owned.remove(session);
             }
-            state.releases.push(Release {
-                session: session.clone(),
-                fence,
-                ticket,
-                until: now() + self.length,
-            });
+            if !lease.is_released() {
+                state.releases.push(Release {
+                    session: session.clone(),
+                    fence: Some(*fence),
+                    ticket: None,
+                    until: now() + self.length,
+                });
+            }
         });
+        if lease.is_released() {
+            self.notify(LEASES, session.as_str());
+        }
     }
 
     /// Changes the state and wakes the renewer.
@@ -287,7 +314,8 @@ impl LeaseTable {
     pub(super) fn to_renew(&self) -> (Vec<Arc<Lease>>, Vec<i64>) {
         let mut state = self.state();
         state.is_renewal_due = false;
-        let owned = state.owned.values().cloned().collect();
+        let owned = state.owned.values().filter(|lease| !lease.is_released());
+        let owned = owned.cloned().collect();
         (owned, state.tickets.iter().copied().collect())
     }
 

@@ -231,7 +231,7 @@ async fn open(subject: &Subject, task: TaskRecord) {
     assert_eq!(opened.expect("it can be kept"), Opened::New);
 }
 
-fn task(id: &str, user: &str, context: &str, state: &str, time: u64) -> TaskRecord {
+pub(super) fn task(id: &str, user: &str, context: &str, state: &str, time: u64) -> TaskRecord {
     TaskRecord {
         id: id.into(),
         user: UserId::from(user),

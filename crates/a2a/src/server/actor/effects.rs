@@ -1,17 +1,24 @@
 //! What the driver does for each effect of a task.
 
 use super::run::{ActiveRun, RunSlot};
-use super::{Published, Reply, TaskActor};
-use crate::server::backend::AgentStatus;
+use super::{Published, Reply, Reporter, TaskActor};
+use crate::server::backend::{AgentStatus, RunCause, StopSignal, TaskRun};
+use crate::server::opening::Opening;
 use crate::server::refusal::Refusal;
 use crate::server::shared::Phase;
 use crate::server::slots::SlotTicket;
 use crate::server::task::{
-    Effect, EffectResult, Input, LoadError, RunEnd, SlotKind, StoreFailure, Task, TaskDocument,
-    Update, is_settled,
+    Effect, EffectResult, Input, LoadError, RunEnd, RunId, SlotKind, StoreFailure, Task,
+    TaskDocument, Update, is_settled,
 };
-use lango_core::StoreError;
+use a2a::Message;
+use lango_core::{Opened, StoreError};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a run may take to store its first events before the task is stored without them.
+const JOINT_WAIT: Duration = Duration::from_secs(1);
 
 impl TaskActor {
     /// Performs one effect, and returns its result if it has one.
@@ -20,12 +27,16 @@ impl TaskActor {
             Effect::Load { other } => EffectResult::Loaded(self.load(other.as_deref()).await),
             Effect::Store => {
                 let record = task.document().record(&self.key.0);
-                let stored = self.shared.tasks.put(record).await;
-                EffectResult::Stored(stored.map_err(|error| self.failure(error)))
+                EffectResult::Stored(match self.store.take() {
+                    Some(store) => store(record).await.map_err(StoreFailure),
+                    None => {
+                        let stored = self.shared.tasks.put(record).await;
+                        stored.map_err(|error| self.failure(error))
+                    }
+                })
             }
             Effect::StoreNew { key } => {
-                let record = task.document().record(&self.key.0);
-                let opened = self.shared.tasks.insert(record, &key).await;
+                let opened = self.store_new(task, key).await;
                 EffectResult::Opened(opened.map_err(|error| self.failure(error)))
             }
             Effect::ReserveSlot(kind) => EffectResult::Slot(self.reserve_slot(task, kind).await),
@@ -43,6 +54,9 @@ impl TaskActor {
             }
             Effect::ReleaseSlot => {
                 self.slot = RunSlot::None;
+                if let Some(run) = self.early_run.take() {
+                    run.abort().await;
+                }
                 return None;
             }
             Effect::StartRun {
@@ -50,17 +64,11 @@ impl TaskActor {
                 cause,
                 message,
             } => {
-                let context = task.document().task.context_id.clone();
-                let slot = std::mem::take(&mut self.slot);
-                let active = ActiveRun::start(
-                    &self.shared,
-                    &self.key,
-                    &self.own,
-                    run,
-                    slot,
-                    (cause, *message, context),
-                );
-                self.run = Some(active);
+                let early = self.early_run.take();
+                self.run = Some(match early.filter(|early| early.id == run) {
+                    Some(early) => early,
+                    None => self.start_run(task, run, (cause, *message), None),
+                });
                 return None;
             }
             Effect::StopRun(reason) => {
@@ -91,6 +99,47 @@ impl TaskActor {
         let settled = is_settled.then(|| Arc::new(task.document().task.clone()));
         // An error says that the last subscriber has just left.
         let _ = self.updates.send(Published { update, settled });
+    }
+
+    fn start_run(
+        &mut self,
+        task: &Task,
+        run: RunId,
+        (cause, message): (RunCause, Message),
+        opening: Option<Arc<Opening>>,
+    ) -> ActiveRun {
+        let (user, id) = self.key.clone();
+        let (stop, signal) = watch::channel(None);
+        let reporter = Reporter::new(&id, run, self.own.clone(), opening);
+        let work = TaskRun {
+            user,
+            task: id,
+            context: task.document().task.context_id.clone(),
+            cause,
+            message,
+            stop: StopSignal(signal),
+        };
+        let slot = std::mem::take(&mut self.slot);
+        ActiveRun::start(&self.shared, &self.key, run, slot, (work, stop), reporter)
+    }
+
+    /// Stores a new task: with the first events of its run, which starts now if it has a slot, or alone. If the run does not do so in
+    /// time, it is stored alone.
+    async fn store_new(&mut self, task: &Task, key: String) -> Result<Opened, StoreError> {
+        let document = task.document();
+        let record = document.record(&self.key.0);
+        let opening = Opening::new(record, key, Arc::clone(&self.shared.tasks));
+        let opening = Arc::new(opening);
+        if self.shared.backend.opens_tasks()
+            && self.slot.is_granted()
+            && let Some(message) = document.last_user_message()
+        {
+            let start = (RunCause::NewTask, message.clone());
+            let run = self.start_run(task, RunId::FIRST, start, Some(Arc::clone(&opening)));
+            self.early_run = Some(run);
+            let _ = tokio::time::timeout(JOINT_WAIT, opening.stored()).await;
+        }
+        opening.store_alone().await
     }
 
     /// Reads this task, or another of the same user.

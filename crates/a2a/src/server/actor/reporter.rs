@@ -1,26 +1,50 @@
 //! The handle through which a run reports.
 
 use super::Command;
+use crate::server::opening::{JointOpening, Opening};
 use crate::server::shared::answer_of;
 use crate::server::task::RunId;
 use crate::server::{ArtifactChunk, Report, ReportError, StatusMessage};
+use lango_core::{BoxFuture, Opened, Put, StoreError, TaskRecord};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Reports how a run goes. Clones report on the same run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Reporter {
     task: Arc<str>,
     run: RunId,
     actor: mpsc::WeakSender<Command>,
+    opening: Option<Arc<Opening>>,
 }
 
+/// Stores a task in one transaction with something else. An error is told to the reporter of both.
+pub type StoreTask =
+    Box<dyn FnOnce(TaskRecord) -> BoxFuture<'static, Result<Put, String>> + Send + Sync>;
+
 impl Reporter {
-    pub(super) fn new(task: &str, run: RunId, actor: mpsc::WeakSender<Command>) -> Self {
+    pub(super) fn new(
+        task: &str,
+        run: RunId,
+        actor: mpsc::WeakSender<Command>,
+        opening: Option<Arc<Opening>>,
+    ) -> Self {
         Self {
             task: task.into(),
             run,
             actor,
+            opening,
+        }
+    }
+
+    /// Stores a new task in one transaction with something else. Call it before the first report: a report stores the task.
+    pub async fn open_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
+    where
+        F: AsyncFnOnce(TaskRecord, &str) -> Result<Opened, StoreError>,
+    {
+        match &self.opening {
+            Some(opening) => opening.store_with(store).await,
+            None => Ok(JointOpening::Separate(Opened::New)),
         }
     }
 
@@ -61,10 +85,29 @@ impl Reporter {
 
     /// Reports anything. It is in effect when this returns: stored, if it changes the status, and published.
     pub async fn report(&self, report: Report) -> Result<(), ReportError> {
+        self.send(report, None).await
+    }
+
+    /// Reports something that the run stores in one transaction with the task. If the store is dropped without being called, the
+    /// task took no report.
+    pub async fn report_with(&self, report: Report, store: StoreTask) -> Result<(), ReportError> {
+        self.send(report, Some(store)).await
+    }
+
+    async fn send(&self, report: Report, store: Option<StoreTask>) -> Result<(), ReportError> {
+        if let Some(opening) = &self.opening {
+            // The actor handles reports once the task is stored, and refuses them if it could not be.
+            let _ = opening.store_alone().await;
+        }
         let (reply, answer) = oneshot::channel();
         let run = self.run;
         if let Some(actor) = self.actor.upgrade() {
-            let command = Command::Report { run, report, reply };
+            let command = Command::Report {
+                run,
+                report,
+                store,
+                reply,
+            };
             if actor.send(command).await.is_ok()
                 && let Some(result) = answer_of(&actor, answer).await
             {

@@ -1,18 +1,17 @@
 //! A run of the agent, as its actor holds it.
 
-use super::{Command, Reporter};
-use crate::server::backend::{RunCause, RunResult, StopReason, StopSignal, TaskRun};
+use super::Reporter;
+use crate::server::backend::{RunCause, RunResult, StopReason, TaskRun};
 use crate::server::shared::{ActiveTask, Key, Phase, Shared};
 use crate::server::slots::SlotTicket;
 use crate::server::task::{RunEnd, RunId};
-use a2a::Message;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, mpsc, watch};
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::task::JoinHandle;
 
 pub(super) struct ActiveRun {
-    id: RunId,
+    pub id: RunId,
     work: JoinHandle<RunResult>,
     stop: watch::Sender<Option<StopReason>>,
     _active: ActiveTask,
@@ -30,27 +29,23 @@ pub(super) enum RunSlot {
     },
 }
 
+impl RunSlot {
+    /// Returns whether a new task can run now.
+    pub fn is_granted(&self) -> bool {
+        matches!(self, Self::New(ticket) if ticket.is_granted())
+    }
+}
+
 impl ActiveRun {
     pub fn start(
         shared: &Arc<Shared>,
         key: &Key,
-        actor: &mpsc::WeakSender<Command>,
         id: RunId,
         slot: RunSlot,
-        (cause, message, context): (RunCause, Message, String),
+        (run, stop): (TaskRun, watch::Sender<Option<StopReason>>),
+        reporter: Reporter,
     ) -> Self {
-        let (stop, signal) = watch::channel(None);
-        let active = shared.note_run(key, &context, cause == RunCause::Resumed);
-        let (user, task) = key.clone();
-        let reporter = Reporter::new(&task, id, actor.clone());
-        let run = TaskRun {
-            user,
-            task,
-            context,
-            cause,
-            message,
-            stop: StopSignal(signal),
-        };
+        let active = shared.note_run(key, &run.context, run.cause == RunCause::Resumed);
         let work = run_in_slot(Arc::clone(shared), slot, run, reporter);
         Self {
             id,

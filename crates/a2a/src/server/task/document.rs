@@ -48,8 +48,10 @@ pub(in crate::server) struct Mark {
     attempts: u32,
     bytes: usize,
     metadata: Option<HashMap<String, Value>>,
-    /// The messages, if a report could change them.
+    /// The messages, if the report could change them.
     history: Option<Option<Vec<Message>>>,
+    /// The artifacts, if the report could change them.
+    artifacts: Option<Option<Vec<Artifact>>>,
 }
 
 /// Returns whether a task in this state has ended or waits for a message or an approval, so that no run is needed.
@@ -195,15 +197,26 @@ impl TaskDocument {
         self.enter(TaskState::Working, None, HashMap::new(), now)
     }
 
-    /// Applies a report.
-    pub fn apply(&mut self, report: Report, now: Timestamp) -> Result<Update, ReportError> {
+    /// Applies a report. Returns the updates in their order; that of the status is the last.
+    pub fn apply(&mut self, report: Report, now: Timestamp) -> Result<Vec<Update>, ReportError> {
         if self.state().is_terminal() {
             return Err(ReportError::Over {
                 id: self.task.id.clone(),
             });
         }
+        let mut updates = Vec::new();
         let (state, text) = match report {
-            Report::Artifact(chunk) => return self.add_chunk(chunk),
+            Report::Artifact(chunk) => return Ok(vec![self.add_chunk(chunk)?]),
+            Report::Answered(answer, mut text) => {
+                match self.add_chunk(answer) {
+                    Ok(update) => updates.push(update),
+                    Err(_) => {
+                        let note = "done; the answer is too long to be stored with the task";
+                        text.parts.push(Part::text(note));
+                    }
+                }
+                (TaskState::Completed, text)
+            }
             Report::Working(text) => (TaskState::Working, text),
             Report::InputRequired(text) => (TaskState::InputRequired, text),
             Report::AuthRequired(text) => (TaskState::AuthRequired, text),
@@ -232,12 +245,13 @@ impl TaskDocument {
         if is_settled(self.state()) {
             self.archive_status();
         }
-        Ok(self.enter(state, message, metadata, now))
+        updates.push(self.enter(state, message, metadata, now));
+        Ok(updates)
     }
 
-    /// Returns what a status report could change. It leaves artifacts alone, and messages unless a question to the client
-    /// becomes one of them.
-    pub fn mark(&self) -> Mark {
+    /// Returns what a report of a status could change. It changes messages only if a question to the client becomes one of them.
+    pub fn mark(&self, report: &Report) -> Mark {
+        let is_answer = matches!(report, Report::Answered(..));
         Mark {
             status: self.task.status.clone(),
             updated: self.updated,
@@ -245,6 +259,7 @@ impl TaskDocument {
             bytes: self.bytes,
             metadata: self.task.metadata.clone(),
             history: self.is_settled().then(|| self.task.history.clone()),
+            artifacts: is_answer.then(|| self.task.artifacts.clone()),
         }
     }
 
@@ -257,6 +272,9 @@ impl TaskDocument {
         self.task.metadata = mark.metadata;
         if let Some(history) = mark.history {
             self.task.history = history;
+        }
+        if let Some(artifacts) = mark.artifacts {
+            self.task.artifacts = artifacts;
         }
     }
 
@@ -433,11 +451,12 @@ mod tests {
             Report::Working(StatusMessage::empty().with("round", json!(2))),
             Report::Completed("done, at length".into()),
             Report::Completed(StatusMessage::empty().with("author", json!("a"))),
+            Report::Answered(ArtifactChunk::more("a", "text"), StatusMessage::empty()),
         ];
         for report in reports {
             let mut document = waiting();
             let before = (document.task.clone(), document.updated, document.bytes);
-            let mark = document.mark();
+            let mark = document.mark(&report);
             document.apply(report, Timestamp(9)).unwrap();
             assert_ne!(document.task, before.0);
             assert_eq!(document.task.history.as_ref().unwrap().len(), 3);

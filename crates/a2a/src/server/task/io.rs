@@ -14,9 +14,22 @@ use lango_core::{Opened, Put};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(in crate::server) struct CallerId(pub u64);
 
+/// A run that waits until its report is in effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::server) struct ReportCaller {
+    pub id: CallerId,
+    /// Whether the run stores what it reports in one transaction with the task. If that fails, it has not happened.
+    pub is_joint: bool,
+}
+
 /// A run of the agent on this replica, counted from 1 in each loaded task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::server) struct RunId(pub u64);
+
+impl RunId {
+    /// The run of a new task.
+    pub const FIRST: Self = Self(1);
+}
 
 /// What a caller wants of a task.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +53,7 @@ pub(in crate::server) enum Input {
     },
     /// The run says how it goes.
     Reported {
-        caller: CallerId,
+        caller: ReportCaller,
         run: RunId,
         report: Report,
     },

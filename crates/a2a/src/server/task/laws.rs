@@ -93,6 +93,11 @@ fn a_forgotten_queue_entry_is_caught() {
 }
 
 #[test]
+fn the_repeated_report_of_an_end_that_was_not_stored_is_caught() {
+    assert_caught(Bug::RepeatJoint, "a task succeeds whose turn has not ended");
+}
+
+#[test]
 fn a_status_that_is_published_before_it_is_stored_is_caught() {
     assert_caught(
         Bug::PublishFirst,

@@ -1,13 +1,13 @@
 //! Reports of a run, and what follows its end.
 
 use super::Task;
-use super::io::{Answer, CallerId, Effect, Request, RunEnd, RunId};
+use super::io::{Answer, Effect, ReportCaller, Request, RunEnd, RunId};
 use super::state::{Await, Idle, PendingCancel, RunOutcome, State, Step, Stop};
 use crate::server::backend::StopReason;
 use crate::server::{Report, ReportError};
 
 impl Task {
-    pub(super) fn reported(&mut self, caller: CallerId, run: RunId, report: Report) {
+    pub(super) fn reported(&mut self, caller: ReportCaller, run: RunId, report: Report) {
         match &self.state {
             State::Running(running) if running.id == run => self.push([Step::Record {
                 report,
@@ -16,7 +16,7 @@ impl Task {
             _ => {
                 let id = self.id().to_owned();
                 let answer = Answer::Report(Err(ReportError::Over { id }));
-                self.answer(caller, answer);
+                self.answer(caller.id, answer);
             }
         }
     }

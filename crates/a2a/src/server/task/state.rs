@@ -13,7 +13,7 @@
 //! What clients see of the task (submitted, working, …) is in its document. The state says what this replica does about it.
 
 use super::document::{Mark, Update};
-use super::io::{CallerId, Recovery, Request, RunEnd, RunId};
+use super::io::{CallerId, Recovery, ReportCaller, Request, RunEnd, RunId};
 use crate::server::Report;
 use crate::server::backend::{AgentStatus, StopReason};
 use crate::server::render::View;
@@ -126,7 +126,7 @@ pub(super) enum Step {
     },
     Record {
         report: Report,
-        reporter: Option<CallerId>,
+        reporter: Option<ReportCaller>,
     },
     /// Stores what is published and not stored.
     Flush,
@@ -252,6 +252,6 @@ pub(super) struct StatusWrite {
     /// The document before it.
     pub mark: Mark,
     pub report: Report,
-    pub update: Update,
-    pub reporter: Option<CallerId>,
+    pub updates: Vec<Update>,
+    pub reporter: Option<ReportCaller>,
 }

@@ -3,8 +3,8 @@
 //! wrote about the same message: the agent's lease decides which run reports.
 
 use super::Task;
-use super::document::{TaskDocument, Update, is_settled};
-use super::io::{Answer, CallerId, Effect, LoadError, StoreFailure};
+use super::document::{TaskDocument, Update};
+use super::io::{Answer, Effect, LoadError, ReportCaller, StoreFailure};
 use super::state::{Await, RunOutcome, State, StatusWrite, Write};
 use crate::server::backend::StopReason;
 use crate::server::message_identity::MessageIdentity;
@@ -17,11 +17,11 @@ const MAX_WRITES: usize = 4;
 
 impl Task {
     /// Applies a report: stores it if it must be stored first, then publishes it.
-    pub(super) fn record(&mut self, report: Report, reporter: Option<CallerId>) {
+    pub(super) fn record(&mut self, report: Report, reporter: Option<ReportCaller>) {
         let is_status = !matches!(report, Report::Artifact(_));
-        let before = is_status.then(|| (self.document.mark(), report.clone()));
-        let update = match self.document.apply(report, self.now) {
-            Ok(update) => update,
+        let before = is_status.then(|| (self.document.mark(&report), report.clone()));
+        let updates = match self.document.apply(report, self.now) {
+            Ok(updates) => updates,
             Err(error) => {
                 if matches!(error, ReportError::Over { .. }) {
                     self.forget_unstored();
@@ -32,18 +32,18 @@ impl Task {
         };
         self.document.attempts = 0;
         match before {
-            Some((mark, report)) if update.is_binding => {
+            Some((mark, report)) if updates.iter().any(|update| update.is_binding) => {
                 let status = StatusWrite {
                     mark,
                     report,
-                    update,
+                    updates,
                     reporter,
                 };
                 self.write(Write::Status(Box::new(status)), MAX_WRITES);
             }
             _ => {
                 self.is_dirty = true;
-                self.effects.push(Effect::Publish(update));
+                self.publish(updates);
                 self.reported_ok(reporter);
             }
         }
@@ -66,7 +66,7 @@ impl Task {
                 self.is_dirty = false;
                 if let Write::Status(status) = write {
                     self.forget_unstored();
-                    self.effects.push(Effect::Publish(status.update));
+                    self.publish(status.updates);
                     self.reported_ok(status.reporter);
                 }
             }
@@ -136,7 +136,10 @@ impl Task {
         self.is_dirty = true;
         if let Write::Status(status) = write {
             self.document.restore(status.mark);
-            self.remember_unstored(status.report, &status.update);
+            // What was to be stored with a joint write has not happened.
+            if status.reporter.is_none_or(|reporter| !reporter.is_joint) {
+                self.remember_unstored(status.report);
+            }
             let error = ReportError::Store {
                 id: self.id().to_owned(),
                 detail: failure.0,
@@ -173,8 +176,8 @@ impl Task {
     }
 
     /// Remembers a status that settles the task until it can be stored.
-    fn remember_unstored(&mut self, report: Report, update: &Update) {
-        if !is_settled(&update.state) {
+    fn remember_unstored(&mut self, report: Report) {
+        if let Report::Working(_) | Report::Artifact(_) = report {
             return;
         }
         match &mut self.state {
@@ -199,7 +202,7 @@ impl Task {
     }
 
     /// Answers a run. A message that waited for it to return is refused if it works on instead.
-    fn reported_ok(&mut self, reporter: Option<CallerId>) {
+    fn reported_ok(&mut self, reporter: Option<ReportCaller>) {
         self.answer_reporter(reporter, Ok(()));
         if reporter.is_some()
             && !self.document.is_settled()
@@ -211,9 +214,14 @@ impl Task {
         }
     }
 
-    fn answer_reporter(&mut self, reporter: Option<CallerId>, result: Result<(), ReportError>) {
-        if let Some(caller) = reporter {
-            self.answer(caller, Answer::Report(result));
+    fn answer_reporter(&mut self, reporter: Option<ReportCaller>, result: Result<(), ReportError>) {
+        if let Some(reporter) = reporter {
+            self.answer(reporter.id, Answer::Report(result));
         }
+    }
+
+    fn publish(&mut self, updates: Vec<Update>) {
+        self.effects
+            .extend(updates.into_iter().map(Effect::Publish));
     }
 }

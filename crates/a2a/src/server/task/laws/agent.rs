@@ -34,6 +34,8 @@ pub struct SimRun {
     pub ending: Option<Vec<Report>>,
     /// Whether a report waits for its answer.
     pub is_blocked: bool,
+    /// Whether the end of its turn could not be stored.
+    pub has_failed: bool,
 }
 
 impl Agent {

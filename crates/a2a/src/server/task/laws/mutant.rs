@@ -19,6 +19,8 @@ pub enum Bug {
     ForgetQueued,
     /// A status is published with the request to store it.
     PublishFirst,
+    /// A joint write that failed is taken for one of the task alone, and repeated.
+    RepeatJoint,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +50,9 @@ impl Mutant {
                 ..
             }) = &self.task.awaiting
         {
-            effects.insert(0, Effect::Publish(status.update.clone()));
+            for update in status.updates.iter().rev() {
+                effects.insert(0, Effect::Publish(update.clone()));
+            }
         }
         effects
     }
@@ -88,6 +92,21 @@ impl Mutant {
                     .history
                     .clone_from(&self.task.document.task.history);
                 Input::Result(EffectResult::Loaded(Ok(document)))
+            }
+            (
+                Some(Bug::RepeatJoint),
+                Input::Reported {
+                    mut caller,
+                    run,
+                    report,
+                },
+            ) => {
+                caller.is_joint = false;
+                Input::Reported {
+                    caller,
+                    run,
+                    report,
+                }
             }
             (_, input) => input,
         })

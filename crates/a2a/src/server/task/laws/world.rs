@@ -14,7 +14,7 @@ use crate::server::backend::StopReason;
 use crate::server::render::View;
 use crate::server::shared::Phase;
 use crate::server::task::{
-    Answer, CallerId, Effect, Input, Request, Residency, RunEnd, Task, TaskDocument,
+    Answer, CallerId, Effect, Input, ReportCaller, Request, Residency, RunEnd, Task, TaskDocument,
 };
 use a2a::{Message, Part, Role, TaskState};
 use lango_core::Timestamp;
@@ -64,6 +64,8 @@ struct Replica {
     run: Option<SimRun>,
     effects: VecDeque<Effect>,
     has_slot: bool,
+    /// The end of a turn that is stored in the transaction of the next write.
+    joint: Option<JointEnd>,
     /// Whether the last write of this replica was accepted, and no run started since.
     has_claim: bool,
 }
@@ -76,6 +78,7 @@ impl Default for Replica {
             run: None,
             effects: VecDeque::new(),
             has_slot: false,
+            joint: None,
             has_claim: false,
         }
     }
@@ -86,6 +89,15 @@ struct Loaded {
     machine: Mutant,
     origin: Task,
     journal: Vec<(Input, Timestamp, Vec<Effect>)>,
+}
+
+/// The end of a turn that a run stores with the task.
+#[derive(Clone)]
+struct JointEnd {
+    /// The run, as it waits for the result of its report.
+    caller: CallerId,
+    message: String,
+    turn: Turn,
 }
 
 struct Caller {

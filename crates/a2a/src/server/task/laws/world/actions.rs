@@ -109,6 +109,10 @@ impl World<'_> {
         if run.is_blocked {
             return;
         }
+        if run.has_failed {
+            self.end_run(replica, run.id, RunEnd::Deferred);
+            return;
+        }
         if let Some(mut ending) = run.ending.clone() {
             if ending.is_empty() {
                 // A run may clean up before it returns, and messages come meanwhile.
@@ -140,6 +144,9 @@ impl World<'_> {
         match (run.stop, self.choose(if self.has_faults { 8 } else { 1 })) {
             (Some(StopReason::Shutdown), _) => self.end_run(replica, run.id, RunEnd::Deferred),
             (Some(StopReason::Cancelled), _) => self.finish(replica, &run, Turn::Cancelled),
+            (None, 0) if !self.is_endless && self.choose(2) == 0 => {
+                self.finish_jointly(replica, &run, Turn::Completed);
+            }
             (None, 0) if !self.is_endless => self.finish(replica, &run, Turn::Completed),
             (None, 1 | 2) if !self.is_endless => self.finish(replica, &run, Turn::Waiting),
             (None, 3) => self.report(replica, Report::Working("on it".into())),
@@ -178,20 +185,35 @@ impl World<'_> {
         self.set_ending(replica, ending);
     }
 
-    fn set_ending(&mut self, replica: usize, ending: Vec<Report>) {
+    /// Ends the turn in the transaction that stores the task.
+    fn finish_jointly(&mut self, replica: usize, run: &SimRun, turn: Turn) {
+        self.replicas[replica].joint = Some(JointEnd {
+            caller: CallerId(self.next_caller + 1),
+            message: run.message.clone(),
+            turn,
+        });
+        let report = self.agent.ending(Some(turn)).remove(0);
+        self.send_report(replica, report, true);
+    }
+
+    pub(super) fn set_ending(&mut self, replica: usize, ending: Vec<Report>) {
         if let Some(run) = &mut self.replicas[replica].run {
             run.ending = Some(ending);
         }
     }
 
     fn report(&mut self, replica: usize, report: Report) {
+        self.send_report(replica, report, false);
+    }
+
+    fn send_report(&mut self, replica: usize, report: Report, is_joint: bool) {
         let Some(run) = &mut self.replicas[replica].run else {
             return;
         };
         run.is_blocked = true;
         let run = run.id;
-        let caller = self.new_caller(replica, |caller| Input::Reported {
-            caller,
+        let caller = self.new_caller(replica, |id| Input::Reported {
+            caller: ReportCaller { id, is_joint },
             run,
             report,
         });

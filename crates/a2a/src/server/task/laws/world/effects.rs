@@ -1,7 +1,9 @@
 //! What the store and the agent make of each effect, and the laws that every effect must obey.
 
 use super::*;
+use crate::server::ReportError;
 use crate::server::refusal::Refusal;
+use crate::server::task::state::{Await, Write};
 use crate::server::task::{EffectResult, LoadError, StoreFailure};
 use lango_core::{Opened, Put};
 
@@ -72,6 +74,7 @@ impl World<'_> {
                     has_lease: false,
                     ending: None,
                     is_blocked: false,
+                    has_failed: false,
                 });
             }
             Effect::StopRun(reason) => {
@@ -103,14 +106,59 @@ impl World<'_> {
         if caller.answer.is_some() {
             return Err("a caller is answered twice".to_owned());
         }
-        caller.answer = Some(answer);
-        if let Input::Reported { run, .. } = caller.request
-            && let Some(active) = &mut self.replicas[replica].run
+        caller.answer = Some(answer.clone());
+        let Input::Reported { run, caller, .. } = caller.request else {
+            return Ok(());
+        };
+        if let Some(active) = &mut self.replicas[replica].run
             && active.id == run
         {
             active.is_blocked = false;
+            if caller.is_joint {
+                self.joint_answered(replica, answer);
+            }
         }
         Ok(())
+    }
+
+    /// Continues a run whose end was to be stored with the task. If the task took no report, the end is stored alone.
+    fn joint_answered(&mut self, replica: usize, answer: Answer) {
+        let ending = match self.replicas[replica].joint.take() {
+            Some(end) => {
+                self.agent.log.insert(end.message, end.turn);
+                self.agent.ending(Some(end.turn))
+            }
+            None => Vec::new(),
+        };
+        match (&mut self.replicas[replica].run, answer) {
+            (Some(run), Answer::Report(Err(ReportError::Store { .. }))) => run.has_failed = true,
+            _ => self.set_ending(replica, ending),
+        }
+    }
+
+    /// Performs what the run stores with the task, if this write is the joint one. Returns whether it could not.
+    fn write_jointly(&mut self, replica: usize, fault: &Fault) -> bool {
+        let loaded = self.replicas[replica].loaded.as_ref();
+        let awaiting = loaded.and_then(|loaded| loaded.machine.task.awaiting.as_ref());
+        let Some(Await::Stored { write, .. }) = awaiting else {
+            return false;
+        };
+        let Write::Status(status) = write else {
+            return false;
+        };
+        let reporter = status.reporter.map(|reporter| reporter.id);
+        let joint = &mut self.replicas[replica].joint;
+        let Some(end) = joint.take_if(|end| Some(end.caller) == reporter) else {
+            return false;
+        };
+        self.reached.insert(Situation::JointWrite);
+        // Without the lease the store refuses both.
+        if matches!(fault, Fault::Failed) || self.agent.lease != Some(replica) {
+            self.reached.insert(Situation::FailedJointWrite);
+            return true;
+        }
+        self.agent.log.insert(end.message, end.turn);
+        false
     }
 
     fn document(&self, replica: usize) -> Option<TaskDocument> {
@@ -155,8 +203,11 @@ impl World<'_> {
 
     /// Writes the document of a replica if its revision follows the stored one.
     fn write(&mut self, replica: usize) -> Result<Result<Put, StoreFailure>, Violation> {
-        let fault = self.fault();
+        let mut fault = self.fault();
         self.replicas[replica].has_claim = false;
+        if self.write_jointly(replica, &fault) {
+            fault = Fault::Failed;
+        }
         let (Some(mut document), Some(stored)) = (self.document(replica), self.stored_for(replica))
         else {
             return Ok(Ok(Put::Overtaken));
@@ -167,6 +218,11 @@ impl World<'_> {
                 return Err("a final state is overwritten".to_owned());
             }
             document.revision += 1;
+            let message = document.last_user_message();
+            let turn = message.and_then(|message| self.agent.turn(&message.message_id));
+            if *document.state() == TaskState::Completed && turn != Some(Turn::Completed) {
+                return Err("a task succeeds whose turn has not ended".to_owned());
+            }
             self.keep(replica, document);
         }
         Ok(match fault {

@@ -16,10 +16,12 @@ pub enum Situation {
     Orphaned,
     TwoReplicas,
     ShutDown,
+    JointWrite,
+    FailedJointWrite,
 }
 
 impl Situation {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Queued,
         Self::RunStopping,
         Self::CancelPending,
@@ -30,6 +32,8 @@ impl Situation {
         Self::Orphaned,
         Self::TwoReplicas,
         Self::ShutDown,
+        Self::JointWrite,
+        Self::FailedJointWrite,
     ];
 }
 

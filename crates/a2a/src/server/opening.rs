@@ -1,0 +1,69 @@
+//! Storing a new task. A run stores it in one transaction with the first events of its turn. If the run reports something before
+//! that, or takes too long, the task is stored alone.
+
+use lango_core::{Opened, StoreError, TaskRecord, TaskStore};
+use std::sync::Arc;
+use tokio::sync::{Notify, OnceCell};
+
+/// A task that may not be stored yet.
+pub(super) struct Opening {
+    task: TaskRecord,
+    /// The idempotency key of its message.
+    key: String,
+    tasks: Arc<dyn TaskStore>,
+    opened: OnceCell<Opened>,
+    stored: Notify,
+}
+
+/// The result of storing a new task with something else.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum JointOpening {
+    /// Both are stored, unless the message opened a task before: then neither is.
+    Joint(Opened),
+    /// The task had been stored alone, unless the message opened a task before. Nothing else was stored.
+    Separate(Opened),
+}
+
+impl Opening {
+    pub fn new(task: TaskRecord, key: String, tasks: Arc<dyn TaskStore>) -> Self {
+        Self {
+            task,
+            key,
+            tasks,
+            opened: OnceCell::new(),
+            stored: Notify::new(),
+        }
+    }
+
+    /// Waits until the task was stored here. One caller may wait.
+    pub async fn stored(&self) {
+        self.stored.notified().await;
+    }
+
+    /// Stores the task alone, unless it is stored. Waits for a joint write that has begun.
+    pub async fn store_alone(&self) -> Result<Opened, StoreError> {
+        let insert = || self.tasks.insert(self.task.clone(), &self.key);
+        let opened = self.opened.get_or_try_init(insert).await?;
+        self.stored.notify_one();
+        Ok(opened.clone())
+    }
+
+    /// Stores the task with something else, unless it is stored.
+    pub async fn store_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
+    where
+        F: AsyncFnOnce(TaskRecord, &str) -> Result<Opened, StoreError>,
+    {
+        let mut is_joint = false;
+        let store = async || {
+            is_joint = true;
+            store(self.task.clone(), &self.key).await
+        };
+        let opened = self.opened.get_or_try_init(store).await?.clone();
+        self.stored.notify_one();
+        Ok(if is_joint {
+            JointOpening::Joint(opened)
+        } else {
+            JointOpening::Separate(opened)
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Stores a task in one transaction with the first and the last events of its turn.
+
+use crate::messages;
+use lango_a2a::server::{JointOpening, Reporter, StoreTask};
+use lango_core::{Batch, BoxFuture, Opened, StoreError, TaskLog, TaskRecord};
+use lango_engine::{FirstCommit, Shown, TurnCommit, TurnReport};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::{mpsc, oneshot};
+
+pub(crate) struct TaskCommit<'a> {
+    log: Arc<dyn TaskLog>,
+    reporter: &'a Reporter,
+    /// The events of the turn on their way to the reporter.
+    pending: mpsc::WeakSender<Shown>,
+    is_reported: AtomicBool,
+}
+
+impl<'a> TaskCommit<'a> {
+    pub fn new(
+        log: Arc<dyn TaskLog>,
+        reporter: &'a Reporter,
+        pending: mpsc::WeakSender<Shown>,
+    ) -> Self {
+        Self {
+            log,
+            reporter,
+            pending,
+            is_reported: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits until earlier events of the turn were reported: none can be after the end.
+    async fn report_pending(&self) {
+        if let Some(pending) = self.pending.upgrade() {
+            // It has room for all when it is empty.
+            let _ = pending.reserve_many(pending.max_capacity()).await;
+        }
+    }
+
+    /// Returns whether the end of the turn was stored with the task.
+    pub fn is_reported(&self) -> bool {
+        self.is_reported.load(Ordering::Relaxed)
+    }
+}
+
+impl TurnCommit for TaskCommit<'_> {
+    fn first(&self, events: Batch) -> BoxFuture<'_, Result<FirstCommit, StoreError>> {
+        Box::pin(async move {
+            let store = async |task: TaskRecord, message: &str| {
+                self.log.append_first(events, task, message).await
+            };
+            Ok(match self.reporter.open_with(store).await? {
+                JointOpening::Joint(Opened::New) => FirstCommit::Stored,
+                JointOpening::Separate(Opened::New) => FirstCommit::Separate,
+                JointOpening::Joint(Opened::Known(_))
+                | JointOpening::Separate(Opened::Known(_)) => FirstCommit::Duplicate,
+            })
+        })
+    }
+
+    fn last<'a>(
+        &'a self,
+        events: Batch,
+        report: &'a TurnReport,
+    ) -> BoxFuture<'a, Result<bool, StoreError>> {
+        let log = Arc::clone(&self.log);
+        let (sender, mut stored) = oneshot::channel();
+        let store: StoreTask = Box::new(move |task| {
+            Box::pin(async move {
+                let (put, appended) = match log.append_last(events, task).await {
+                    Ok(put) => (Ok(put), Ok(())),
+                    Err(error) => (Err(error.to_string()), Err(error)),
+                };
+                // Without a receiver the turn was given up, and is resumed from its log.
+                let _ = sender.send(appended);
+                put
+            })
+        });
+        Box::pin(async move {
+            self.report_pending().await;
+            // Its error is that of the store, or says that the task took no report.
+            let _ = self
+                .reporter
+                .report_with(messages::ending(report), store)
+                .await;
+            let appended = stored.try_recv().ok().transpose()?;
+            self.is_reported
+                .store(appended.is_some(), Ordering::Relaxed);
+            Ok(appended.is_some())
+        })
+    }
+}

@@ -4,6 +4,9 @@ use clap::error::ErrorKind;
 use lango_cli::hands::SANDBOX_MARK;
 use std::process::ExitCode;
 
+/// Threads of a server for work that blocks, such as reading files. Each one needs memory, and more of them are not faster.
+const MAX_BLOCKING_THREADS: usize = 64;
+
 fn main() -> ExitCode {
     let mut typed = std::env::args_os().skip(1);
     if typed.next().is_some_and(|mark| mark == SANDBOX_MARK) {
@@ -14,7 +17,9 @@ fn main() -> ExitCode {
     let arguments = lango_cli::args::read(typed).unwrap_or_else(|error| refuse(&error));
     // A server uses all cores; a command starts faster on one thread.
     let mut runtime = if arguments.is_server() {
-        tokio::runtime::Builder::new_multi_thread()
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        runtime.max_blocking_threads(MAX_BLOCKING_THREADS);
+        runtime
     } else {
         tokio::runtime::Builder::new_current_thread()
     };

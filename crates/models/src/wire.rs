@@ -115,10 +115,17 @@ impl From<Value> for RequestBody {
 }
 
 impl RequestBody {
-    /// Sets the field `tools` to a list of these JSON texts.
-    pub fn declare(&mut self, tools: impl Iterator<Item = String>) {
-        let tools: Vec<String> = tools.collect();
-        self.tools = Some(format!("[{}]", tools.join(",")));
+    /// Sets the field `tools` to a list. `write` adds the JSON text of one of its elements.
+    pub fn declare<T>(&mut self, tools: impl Iterator<Item = T>, write: impl Fn(&mut String, T)) {
+        let mut text = String::from("[");
+        for (at, tool) in tools.enumerate() {
+            if at > 0 {
+                text.push(',');
+            }
+            write(&mut text, tool);
+        }
+        text.push(']');
+        self.tools = Some(text);
     }
 
     /// Returns the JSON text to send.
@@ -128,6 +135,7 @@ impl RequestBody {
         if let Some(tools) = &self.tools
             && text.pop().is_some()
         {
+            text.reserve(tools.len() + 10);
             text.extend([",\"tools\":", tools, "}"]);
         }
         text
@@ -231,14 +239,12 @@ fn schema_with_properties(schema: &Schema) -> Cow<'_, str> {
     with_members(schema, &["type", "properties"])
 }
 
-/// Returns the members that describe a function in both of OpenAI's APIs, as JSON text.
-pub(crate) fn function_members(function: &Function, names: &Names) -> String {
-    format!(
-        r#""name":{},"description":{},"parameters":{}"#,
-        quoted(names.sent(&function.name)),
-        quoted(&function.description),
-        schema_with_properties(&function.parameters),
-    )
+/// Adds the members that describe a function in both of OpenAI's APIs, as JSON text.
+pub(crate) fn add_function_members(text: &mut String, function: &Function, names: &Names) {
+    text.extend([r#""name":"#, &quoted(names.sent(&function.name))]);
+    text.extend([r#","description":"#, &quoted(&function.description)]);
+    let parameters = schema_with_properties(&function.parameters);
+    text.extend([r#","parameters":"#, &parameters]);
 }
 
 /// Returns the JSON text of a schema, with defaults for members that it lacks.

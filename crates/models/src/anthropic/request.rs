@@ -25,7 +25,7 @@ pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
     let mut body = RequestBody::from(fields);
     if !request.functions.is_empty() {
         let functions = request.functions.iter();
-        body.declare(functions.map(|function| tool(function, &names)));
+        body.declare(functions, |text, function| add_tool(text, function, &names));
         return body;
     }
     let called = called_before(request, &names);
@@ -152,13 +152,11 @@ fn plain_id(id: &CallId) -> String {
         .collect()
 }
 
-fn tool(function: &Function, names: &Names) -> String {
-    format!(
-        r#"{{"name":{},"description":{},"input_schema":{}}}"#,
-        quoted(names.sent(&function.name)),
-        quoted(&function.description),
-        object_schema(&function.parameters),
-    )
+fn add_tool(text: &mut String, function: &Function, names: &Names) {
+    text.extend([r#"{"name":"#, &quoted(names.sent(&function.name))]);
+    text.extend([r#","description":"#, &quoted(&function.description)]);
+    let schema = object_schema(&function.parameters);
+    text.extend([r#","input_schema":"#, &schema, "}"]);
 }
 
 /// The functions that the conversation called. One with calls in it must declare tools, also when none may be called.

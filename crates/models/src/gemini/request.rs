@@ -28,7 +28,9 @@ pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
             .map(|function| declaration(function, &names))
             .collect();
         let declarations = declarations.join(",");
-        body.declare([format!(r#"{{"functionDeclarations":[{declarations}]}}"#)].into_iter());
+        body.declare([declarations].iter(), |text, declarations| {
+            text.extend([r#"{"functionDeclarations":["#, declarations, "]}"]);
+        });
     }
     body
 }

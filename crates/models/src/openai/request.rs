@@ -5,7 +5,7 @@ use super::{KIND, is_mistral};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{RequestBody, Target, function_members, whole_arguments};
+use crate::wire::{RequestBody, Target, add_function_members, whole_arguments};
 use lango_core::{Attachment, Call, Function, Message, ModelRequest};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
     let mut body = RequestBody::from(fields);
     if !request.functions.is_empty() {
         let functions = request.functions.iter();
-        body.declare(functions.map(|function| tool(function, &names)));
+        body.declare(functions, |text, function| add_tool(text, function, &names));
     }
     body
 }
@@ -192,7 +192,8 @@ fn tool_call(target: &Target<'_>, call: &Call, names: &Names) -> Value {
     })
 }
 
-fn tool(function: &Function, names: &Names) -> String {
-    let members = function_members(function, names);
-    format!(r#"{{"type":"function","function":{{{members}}}}}"#)
+fn add_tool(text: &mut String, function: &Function, names: &Names) {
+    text.push_str(r#"{"type":"function","function":{"#);
+    add_function_members(text, function, names);
+    text.push_str("}}");
 }

@@ -4,7 +4,7 @@ use super::{KIND, replay};
 use crate::attachments::{AttachmentPart, attachment_parts};
 use crate::names::Names;
 use crate::schema::is_strict;
-use crate::wire::{RequestBody, Target, function_members, whole_arguments};
+use crate::wire::{RequestBody, Target, add_function_members, whole_arguments};
 use lango_core::{Attachment, Call, CallId, Function, Message, ModelRequest};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -25,7 +25,7 @@ pub(super) fn body(target: &Target<'_>, request: &ModelRequest) -> RequestBody {
     let mut body = RequestBody::from(fields);
     if !request.functions.is_empty() {
         let functions = request.functions.iter();
-        body.declare(functions.map(|function| tool(function, &names)));
+        body.declare(functions, |text, function| add_tool(text, function, &names));
     }
     body
 }
@@ -153,7 +153,8 @@ pub(super) fn call_id(id: &CallId) -> String {
 
 /// A function in the API's flat form. Without `strict` the API changes schemas to fit its strict mode, in which every
 /// argument is required; arguments are checked where the call runs.
-fn tool(function: &Function, names: &Names) -> String {
-    let members = function_members(function, names);
-    format!(r#"{{"type":"function",{members},"strict":false}}"#)
+fn add_tool(text: &mut String, function: &Function, names: &Names) {
+    text.push_str(r#"{"type":"function","#);
+    add_function_members(text, function, names);
+    text.push_str(r#","strict":false}"#);
 }

@@ -1,8 +1,9 @@
 //! The thread that writes.
 //!
-//! It takes queued jobs, up to a limit, and runs them in one transaction, each in a savepoint of its own: a job that fails is
-//! rolled back alone. One commit, and with it at most one disk sync, serves the whole group. The jobs are answered after that; if
-//! the commit fails, all of them get that error and none is stored.
+//! It takes queued jobs, up to a limit, and runs them in one transaction. If one fails, which is rare, they run again, each in a
+//! savepoint of its own, so that only that job is rolled back: savepoints cost a copy of each page that a job changes. One commit,
+//! and with it at most one disk sync, serves the whole group. The jobs are answered after that; if the commit fails, all of them
+//! get that error and none is stored.
 
 use super::connection::{execute, open_whole, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
@@ -203,6 +204,12 @@ fn try_group(
         end(connection, result.is_ok())?;
         return Ok(vec![result]);
     }
+    let is_done = group.iter().all(|work| (work.change)(connection).is_ok());
+    end(connection, is_done)?;
+    if is_done {
+        return Ok(group.iter().map(|_| Ok(())).collect());
+    }
+    execute(connection, "BEGIN IMMEDIATE")?;
     let results = group
         .iter()
         .map(|work| run_in_savepoint(connection, work))
@@ -211,7 +218,7 @@ fn try_group(
     Ok(results)
 }
 
-/// Ends the transaction of a single job.
+/// Commits a transaction, or rolls it back.
 pub(super) fn end(connection: &Connection, is_ok: bool) -> rusqlite::Result<()> {
     match is_ok {
         true => execute(connection, "COMMIT"),

@@ -10,6 +10,9 @@ use std::num::NonZeroU64;
 /// The most text that one page has.
 pub(super) const PAGE_BYTES: usize = 64 * 1024;
 
+/// How much of a file is read at a time. Most files are small.
+const BUFFER_BYTES: usize = 16 * 1024;
+
 /// How far into a file a page may start; less in this crate's own tests, which would only be slower.
 pub(super) const SCANNED_BYTES: u64 = if cfg!(test) { 1_000_000 } else { 256_000_000 };
 
@@ -74,7 +77,7 @@ struct Scan<R> {
 
 impl<R: Read> Scan<R> {
     fn new(file: R) -> io::Result<Self> {
-        let mut reader = BufReader::with_capacity(PAGE_BYTES, file);
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, file);
         let start = reader.fill_buf()?;
         let head = start[..start.len().min(512)].to_vec();
         Ok(Self {

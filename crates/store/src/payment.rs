@@ -6,7 +6,7 @@ mod statements;
 use crate::Answer;
 use crate::engine::{Failure, Result, Row, Tx, values};
 use crate::store::Store;
-use crate::stored::{check_user, failed};
+use crate::stored::{check_user, failed, reader};
 use lango_core::{
     AccountStatus, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange, PaymentChanged,
     PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals, Reservation, Reserved,
@@ -191,19 +191,6 @@ async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved>
 
 async fn insert(tx: &mut Tx<'_>, payment: &Payment, budget: Option<BudgetUse>) -> Result<()> {
     let account = &payment.account;
-    if let Some(BudgetUse::New(amount)) = budget {
-        let values = values![
-            payment.id,
-            account.network,
-            account.wallet,
-            payment.user,
-            payment.session,
-            payment.host,
-            amount,
-            payment.created,
-        ];
-        tx.execute(ADD_BUDGET, values).await?;
-    }
     let state = payment.state.name();
     let values = values![
         payment.id,
@@ -223,7 +210,11 @@ async fn insert(tx: &mut Tx<'_>, payment: &Payment, budget: Option<BudgetUse>) -
         payment.created,
         payment.updated,
     ];
-    tx.execute(INSERT, values).await.map(drop)
+    tx.execute(INSERT, values).await?;
+    if let Some(BudgetUse::New(amount)) = budget {
+        tx.execute(ADD_BUDGET, values![payment.id, amount]).await?;
+    }
+    Ok(())
 }
 
 async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged> {
@@ -269,15 +260,11 @@ async fn totals(tx: &mut Tx<'_>, query: &TotalsQuery) -> Result<PaymentTotals> {
         query.recipient,
         query.purpose
     ];
-    let totals = tx.query_opt(TOTALS, values, |row| {
-        Ok(PaymentTotals {
-            day: row.get(0)?,
-            recipient: row.get(1)?,
-            purpose: row.get(2)?,
-        })
-    });
-    Ok(totals.await?.unwrap_or_default())
+    let totals = tx.query_opt(TOTALS, values, payment_totals).await?;
+    Ok(totals.unwrap_or_default())
 }
+
+reader! { payment_totals -> PaymentTotals { day, recipient, purpose } }
 
 /// The id of a budget, and how much is left of it.
 type Budget = (Text, u64);

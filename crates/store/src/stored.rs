@@ -50,6 +50,21 @@ pub(crate) fn author(stored: &str, is_user_message: bool, root_agent: &AgentName
     }
 }
 
+/// Defines a function that reads a row: the fields of a type are its columns, in this order.
+macro_rules! reader {
+    ($name:ident -> $kind:ident { $($field:ident),+ }) => {
+        fn $name(row: $crate::engine::Row<'_>) -> $crate::engine::Result<$kind> {
+            let mut columns = 0;
+            let mut next = || {
+                columns += 1;
+                columns - 1
+            };
+            Ok($kind { $($field: row.get(next())?),+ })
+        }
+    };
+}
+pub(crate) use reader;
+
 /// Reads a source: its name in one column, its trust in the next.
 pub(crate) fn source(row: Row<'_>, column: usize) -> Result<Source> {
     Ok(Source {

@@ -67,7 +67,7 @@ impl Store {
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionId>, StoreError> {
-        self.ids(hidden_user(user), after, limit).await
+        self.session_ids(&hidden_user(user), after, limit).await
     }
 
     /// Lists a user's sessions that were not used since then and have no unfinished turn, the oldest first.

@@ -48,8 +48,9 @@ statements! {
          coalesce(sum(amount) FILTER (WHERE purpose = $5), 0)::bigint
       FROM payments WHERE network = $1 AND wallet = $2 AND day = $3 AND state <> 'failed'";
 
+    /// Adds the budget that a payment was the first to spend of.
     ADD_BUDGET: "INSERT INTO payment_budgets (id, network, wallet, \"user\", session, host, amount, created)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+     SELECT id, network, wallet, \"user\", session, host, $2::bigint, created FROM payments WHERE id = $1";
 
     /// The budgets for a host in a session with what was spent of each. The index on budgets has another collation than their ids.
     BUDGETS: "SELECT id, amount,

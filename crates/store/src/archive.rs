@@ -23,11 +23,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The mark in front of the user of a hidden session.
-const HIDDEN: char = '\u{1}';
-
+/// Returns the user of a hidden session, with a mark in front.
 pub(crate) fn hidden_user(user: &UserId) -> UserId {
-    UserId::new(format!("{HIDDEN}{user}"))
+    UserId::new(format!("\u{1}{user}"))
 }
 
 /// The most rows of a log that are read at once.

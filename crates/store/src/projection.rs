@@ -105,7 +105,15 @@ impl<'a> RowChanges<'a> {
             }
         }
         match &event.body {
-            EventBody::UserMessage { text, .. } => self.start_turn(event, text, (seq, time)),
+            EventBody::UserMessage { text, .. } => {
+                let place = self.started.len();
+                if place == 0 {
+                    self.session.title = Some(Words(title_of(text)));
+                    self.session.first_asked = Some(time);
+                }
+                let turn = TurnRow::new(place, event.turn.as_str(), seq);
+                self.started.push(turn);
+            }
             EventBody::AgentDelegated { finish: true, .. } => {
                 if let Some(turn) = self.turn(event, seq) {
                     turn.delegation = Some(seq);
@@ -153,16 +161,6 @@ impl<'a> RowChanges<'a> {
             _ => {}
         }
         Ok(())
-    }
-
-    fn start_turn(&mut self, event: &'a Event, text: &'a str, (seq, time): (i64, i64)) {
-        if self.started.is_empty() {
-            self.session.title = Some(Words(title_of(text)));
-            self.session.first_asked = Some(time);
-        }
-        let place = self.started.len();
-        self.started
-            .push(TurnRow::new(place, event.turn.as_str(), seq));
     }
 
     /// Returns the row that an event changes: the last turn that started here, or else the last one before, if it has this id.

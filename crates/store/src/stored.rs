@@ -97,7 +97,6 @@ pub(crate) fn event(row: Row<'_>, session: &SessionId, root_agent: &AgentName) -
 #[derive(Deserialize, Default)]
 struct Question {
     text: Text,
-    #[serde(default)]
     origin: Option<MessageOrigin>,
     #[serde(default)]
     attachments: Vec<Attachment>,
@@ -108,11 +107,8 @@ struct Question {
 struct Answer<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
-    #[serde(default)]
     text: Option<Text>,
-    #[serde(default)]
     output: Option<Text>,
-    #[serde(default)]
     model: Option<Text>,
     #[serde(default)]
     trust: Trust,

@@ -24,8 +24,7 @@ pub struct Table {
     pub name: String,
     /// How many of its columns, the first ones, are the key.
     pub key: usize,
-    /// The name of each column, and its type in SQLite.
-    pub columns: Vec<(String, String)>,
+    pub columns: Vec<Column>,
     /// Whether the database numbers the rows.
     is_numbered: bool,
     count: Sql,
@@ -49,10 +48,12 @@ pub async fn tables() -> Result<&'static [Table], StoreError> {
     Ok(tables.await?)
 }
 
-struct Column {
+#[derive(Debug, Clone)]
+pub struct Column {
     table: String,
-    name: String,
-    kind: String,
+    pub name: String,
+    /// Its type in SQLite.
+    pub kind: String,
     is_key: bool,
     /// Whether a row of the table can refer to another one.
     is_of_tree: bool,
@@ -95,10 +96,7 @@ impl Table {
             next_page: page_statement(columns, &quoted, key, &places(key)),
             insert: both(insert),
             raise_sequence: Sql::only_postgres(raise_sequence.leak()),
-            columns: columns
-                .iter()
-                .map(|column| (column.name.clone(), column.kind.clone()))
-                .collect(),
+            columns: columns.to_vec(),
             name,
         }
     }

@@ -282,13 +282,10 @@ async fn left(store: &Arc<Store>, id: &str) -> Vec<(&'static str, usize)> {
     let mut left = Vec::new();
     for table in tables().await.unwrap() {
         let rows = store.table_page(table, None, 1000).await.unwrap();
-        let at = table
-            .columns
-            .iter()
-            .position(|(name, _)| match &*table.name {
-                "sessions" => *name == "id",
-                _ => *name == "session",
-            });
+        let at = table.columns.iter().position(|column| match &*table.name {
+            "sessions" => column.name == "id",
+            _ => column.name == "session",
+        });
         let is_its = |row: &Vec<_>| match at {
             Some(at) => row[at] == lango_store::tables::Cell::Text(id.to_owned()),
             None => true,

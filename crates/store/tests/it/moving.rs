@@ -375,15 +375,15 @@ async fn both_databases_have_the_same_tables_and_columns() {
         .collect();
     let mut known: Vec<(String, String, String)> = Vec::new();
     for table in tables().await.unwrap() {
-        for (column, kind) in &table.columns {
-            let kind = match kind.as_str() {
+        for column in &table.columns {
+            let kind = match column.kind.as_str() {
                 "TEXT" => "text",
                 "INTEGER" => "bigint",
                 "REAL" => "double precision",
                 "BLOB" => "bytea",
                 other => panic!("`{other}` is not a type of both databases"),
             };
-            known.push((table.name.clone(), column.clone(), kind.to_owned()));
+            known.push((table.name.clone(), column.name.clone(), kind.to_owned()));
         }
     }
     known.sort();

@@ -275,13 +275,9 @@ pub async fn next_rows(
     record: &SessionRecord,
     chain: &Chain,
 ) -> Result<Vec<LogRow>, StoreError> {
-    let from = chain.count() + 1;
-    let left = usize::try_from(record.events - chain.count()).unwrap_or(usize::MAX);
-    let page = Page {
-        from,
-        limit: left.min(ROWS_AT_ONCE),
-    };
-    let rows = store.log_rows(&record.id, page).await?;
+    let (from, left) = (chain.count() + 1, record.events - chain.count());
+    let limit = usize::try_from(left).map_or(ROWS_AT_ONCE, |left| left.min(ROWS_AT_ONCE));
+    let rows = store.log_rows(&record.id, Page { from, limit }).await?;
     if rows.is_empty() {
         return Err(damaged(&record.id, from, "it is gone"));
     }

@@ -73,54 +73,44 @@ const COLUMNS: Sql = sql!(
 
 impl Table {
     fn of(columns: &[Column]) -> Self {
-        let name = columns[0].table.clone();
+        let first = &columns[0];
+        let name = &first.table;
         let key = columns.iter().filter(|column| column.is_key).count();
-        let quoted: Vec<String> = columns
-            .iter()
-            .map(|column| format!("\"{}\"", column.name))
-            .collect();
-        let insert = format!(
-            "INSERT INTO {name} ({}) VALUES ({})",
-            quoted.join(", "),
-            places(columns.len())
-        );
+        let (all, places) = (quoted(columns), places(columns.len()));
+        let insert = format!("INSERT INTO {name} ({all}) VALUES ({places})");
         let raise_sequence = format!(
-            "SELECT setval(pg_get_serial_sequence($1, 'id')::regclass,
-                           greatest($2, (SELECT coalesce(max(id), 0) FROM {name}), 1))"
+            "SELECT setval(pg_get_serial_sequence($1, 'id')::regclass, greatest($2, (SELECT max(id) FROM {name}), 1))"
         );
         Self {
             key,
-            is_numbered: key == 1 && columns[0].name == "id" && columns[0].kind == "INTEGER",
+            is_numbered: key == 1 && first.name == "id" && first.kind == "INTEGER",
             count: both(format!("SELECT count(*) FROM {name}")),
-            first_page: page_statement(columns, &quoted, key, ""),
-            next_page: page_statement(columns, &quoted, key, &places(key)),
+            first_page: page_statement(columns, key, 0),
+            next_page: page_statement(columns, key, key),
             insert: both(insert),
             raise_sequence: Sql::only_postgres(raise_sequence.leak()),
             columns: columns.to_vec(),
-            name,
+            name: name.clone(),
         }
     }
 }
 
-/// Selects rows in the order of their keys, after the key in the values `after`, if there are any. The rows of a tree are in
-/// descending order: they refer to later ones, which must be inserted first. See [`Tx::query_page`](crate::engine::Tx::query_page).
-fn page_statement(columns: &[Column], quoted: &[String], key: usize, after: &str) -> Sql {
+/// Selects rows in the order of their keys, after the key in the first `after` values. See
+/// [`Tx::query_page`](crate::engine::Tx::query_page).
+fn page_statement(columns: &[Column], key: usize, after: usize) -> Sql {
+    // The rows of a tree refer to later ones, which must be inserted before them. Its key is one column.
     let (sign, direction) = if columns[0].is_of_tree {
         ("<", "DESC")
     } else {
         (">", "ASC")
     };
-    let (table, all, ordered) = (&columns[0].table, quoted.join(", "), &quoted[..key]);
-    let order = ordered.join(&format!(" {direction}, "));
-    let order = format!("ORDER BY {order} {direction}");
-    let (condition, limit) = match after {
-        "" => (String::new(), 1),
-        after => (
-            format!("WHERE ({}) {sign} ({after})", ordered.join(", ")),
-            key + 1,
-        ),
+    let (table, all, key) = (&columns[0].table, quoted(columns), quoted(&columns[..key]));
+    let order = format!("ORDER BY {key} {direction}");
+    let condition = match after {
+        0 => String::new(),
+        after => format!("WHERE ({key}) {sign} ({})", places(after)),
     };
-    let rows = format!("FROM {table} {condition} {order} LIMIT ${limit}");
+    let rows = format!("FROM {table} {condition} {order} LIMIT ${}", after + 1);
     let sizes = columns.iter().map(|column| match column.kind.as_str() {
         "TEXT" | "BLOB" => format!("coalesce(octet_length(\"{}\"), 0)", column.name),
         _ => "8".to_owned(),
@@ -131,10 +121,15 @@ fn page_statement(columns: &[Column], quoted: &[String], key: usize, after: &str
             SELECT {all}, sum(size_of_row) OVER ({order}) - size_of_row AS bytes_before FROM (
                 SELECT {all}, {size} AS size_of_row {rows}) AS page) AS page
           WHERE bytes_before < ${}::bigint {order}",
-        limit + 1
+        after + 2
     );
     let simple = format!("SELECT {all} {rows}").replace('$', "?");
     sql!(sqlite: simple.leak(), postgres: limited.leak())
+}
+
+fn quoted(columns: &[Column]) -> String {
+    let names = columns.iter().map(|column| format!("\"{}\"", column.name));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 fn places(count: usize) -> String {

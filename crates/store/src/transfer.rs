@@ -176,18 +176,14 @@ impl Transfer<'_> {
     async fn compare(&mut self, unfinished: Option<usize>) -> Result<(), TransferError> {
         for (index, table) in self.tables.iter().enumerate() {
             let copied = self.checkpoint.copied[index].clone();
-            let is_begun = unfinished.is_none_or(|unfinished| index <= unfinished);
-            let is_last = unfinished == Some(index);
-            let most = if is_last { copied.rows } else { u64::MAX };
-            let changed = if !self.has_rows(self.target, table, u64::MAX, &copied).await? {
-                self.target
-            } else if is_begun && !self.has_rows(self.source, table, most, &copied).await? {
-                self.source
-            } else {
-                continue;
-            };
-            let (table, place) = (&table.name, changed.place());
-            return Err(TransferError::Changed { table, place });
+            let is_unfinished = unfinished.is_some_and(|unfinished| index >= unfinished);
+            let most = if is_unfinished { copied.rows } else { u64::MAX };
+            for (store, most) in [(self.target, u64::MAX), (self.source, most)] {
+                if !self.has_rows(store, table, most, &copied).await? {
+                    let (table, place) = (&table.name, store.place());
+                    return Err(TransferError::Changed { table, place });
+                }
+            }
         }
         Ok(())
     }
@@ -201,22 +197,16 @@ impl Transfer<'_> {
         expected: &RowDigest,
     ) -> Result<bool, StoreError> {
         let (mut found, mut pages) = (RowDigest::default(), Pages::of(store, table));
-        loop {
+        while found.rows < most && found.rows <= expected.rows {
             let stage = TransferStage::Comparing(&table.name);
             self.report(stage, found.rows, expected.rows);
             let Some(rows) = pages.next().await? else {
-                return Ok(found == *expected);
+                break;
             };
-            for row in &rows {
-                if found.rows >= most {
-                    return Ok(found == *expected);
-                }
-                found.add(row);
-            }
-            if found.rows > expected.rows {
-                return Ok(false);
-            }
+            let left = usize::try_from(most - found.rows).unwrap_or(usize::MAX);
+            rows.iter().take(left).for_each(|row| found.add(row));
         }
+        Ok(found == *expected)
     }
 
     /// Checks the logs in the target.

@@ -84,16 +84,11 @@ pub fn sealed(object: &str) -> String {
 
 /// Writes the line of an event with its stored text unchanged. Returns `None` if the text does not fit on a line.
 pub fn of_event(row: &LogRow) -> serde_json::Result<Option<String>> {
+    let fits = |inner: &&str| !inner.trim().is_empty() && !inner.contains(|letter| letter < ' ');
     let inner = row.body.strip_prefix('{');
-    let inner = inner.and_then(|rest| rest.strip_suffix('}'));
-    let Some(inner) = inner.filter(|inner| !inner.trim().is_empty()) else {
-        return Ok(None);
-    };
-    if inner.contains(|letter: char| letter < ' ') {
-        return Ok(None);
-    }
-    let line = format!("{}{inner}{}", beginning(row)?, ending(&row.hash));
-    Ok(Some(line))
+    let inner = inner.and_then(|rest| rest.strip_suffix('}')).filter(fits);
+    let (beginning, ending) = (beginning(row)?, ending(&row.hash));
+    Ok(inner.map(|inner| format!("{beginning}{inner}{ending}")))
 }
 
 /// Writes the line of an event whose stored text does not fit on a line: its fields, and the stored text as a JSON string.

@@ -119,7 +119,6 @@ pub(crate) const HIDDEN_USER: Sql = sql!(concat!(
     " /*postgres FOR NO KEY UPDATE*/"
 ));
 
-/// Reads sessions and logs as they are stored.
 impl Store {
     /// Lists a user's sessions in the order of their ids, after one.
     pub async fn session_ids(
@@ -138,7 +137,6 @@ impl Store {
         Ok(ids)
     }
 
-    /// Reads a session without its log.
     pub async fn session_record(&self, session: &SessionId) -> Result<SessionRecord, StoreError> {
         let id = session.clone();
         let record = self.engine.query_opt(RECORD, values![session], move |row| {

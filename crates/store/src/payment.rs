@@ -65,7 +65,6 @@ impl PaymentStore for Store {
     }
 }
 
-/// Fails for a payment that cannot be stored.
 fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
     let payment = &reservation.payment;
     let texts = [
@@ -98,7 +97,6 @@ fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
     Err(failed(refused))
 }
 
-/// Fails for a change that cannot be stored.
 fn check_change(change: &PaymentChange) -> Result<(), StoreError> {
     let (mut is_large, mut is_taken) = (change.detail.len() > MOST_TEXT_BYTES, false);
     if let Some(new) = &change.transaction {

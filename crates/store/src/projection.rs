@@ -185,30 +185,28 @@ impl<'a> RowChanges<'a> {
         time: i64,
     ) -> Result<()> {
         let id = Words(id);
-        let at = self.requested.iter().position(|row| row.id == id);
-        let asked = at.map(|at| self.requested.remove(at));
         let Some((pattern, folder)) = grant else {
-            if asked.is_none() {
+            let count = self.requested.len();
+            self.requested.retain(|row| row.id != id);
+            if self.requested.len() == count {
                 self.answered.push(id);
             }
             return Ok(());
         };
-        let mut row = ApprovalRow {
+        let (pattern, folder) = (Some(Words(pattern)), folder.map(|folder| Words(folder)));
+        if let Some(row) = self.requested.iter_mut().find(|row| row.id == id) {
+            row.request = without_arguments(&row.request).map_err(unwritten)?;
+            (row.time, row.pattern, row.folder) = (time, pattern, folder);
+            return Ok(());
+        }
+        self.granted.push(ApprovalRow {
             id,
             turn: Words(event.turn.as_str()),
             time,
             request: String::new(),
-            pattern: Some(Words(pattern)),
-            folder: folder.map(|folder| Words(folder)),
-        };
-        match asked {
-            Some(asked) => {
-                row.turn = asked.turn;
-                row.request = without_arguments(&asked.request).map_err(unwritten)?;
-                self.requested.push(row);
-            }
-            None => self.granted.push(row),
-        }
+            pattern,
+            folder,
+        });
         Ok(())
     }
 }
@@ -281,7 +279,7 @@ mod tests {
             .answer("p_00", Answer::Once)
             .batch();
         let changes = RowChanges::of(&events).unwrap();
-        let [waiting, granted] = &changes.requested[..] else {
+        let [granted, waiting] = &changes.requested[..] else {
             panic!("{changes:?}");
         };
         assert_eq!((granted.id, granted.time), (Words("p_2"), 1005));

@@ -159,7 +159,6 @@ impl Store {
     }
 }
 
-/// A store in memory.
 impl Default for Store {
     fn default() -> Self {
         Self::in_memory()

@@ -141,7 +141,6 @@ fn both(text: String) -> Sql {
     sql!(sqlite: text.replace('$', "?").leak(), postgres: text.leak())
 }
 
-/// The value of a column of a row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Cell {
@@ -201,10 +200,8 @@ impl RowDigest {
     }
 }
 
-/// The progress of a transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferCheckpoint {
-    /// The place of the source.
     pub source: String,
     /// The index in [`tables`] of the table that is copied.
     pub table: usize,

@@ -51,7 +51,6 @@ pub enum TransferError {
     Store(#[from] StoreError),
 }
 
-/// Called with the progress of a transfer.
 pub type OnProgress<'a> = &'a mut (dyn FnMut(TransferProgress) + Send);
 
 /// Moves everything; resumes an interrupted transfer from the same source.
@@ -209,7 +208,6 @@ impl Transfer<'_> {
         Ok(found == *expected)
     }
 
-    /// Checks the logs in the target.
     async fn check_logs(&mut self) -> Result<TransferReport, TransferError> {
         let mut report = TransferReport::default();
         for (table, copied) in self.tables.iter().zip(&self.checkpoint.copied) {

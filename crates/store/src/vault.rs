@@ -17,7 +17,6 @@ pub const MOST_VAULT_EVENTS: u64 = 10_000;
 /// Maximum size of the head and the records of one change, in bytes.
 const MOST_CHANGE_BYTES: usize = 32 << 20;
 
-/// Fails for a change that cannot be stored.
 fn check_change(user: &UserId, change: &VaultChange) -> Result<(), StoreError> {
     check_user(user, "a vault")?;
     let head = change.head.as_ref().map_or(0, Vec::len);

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-pub const FORM: u32 = 1;
+const FORM: u32 = 1;
 
 /// The form of a session with attachments, which older versions of lango cannot import.
 const FORM_WITH_ATTACHMENTS: u32 = 2;
@@ -62,14 +62,14 @@ const CHANGED: &str = "it is not written as lango writes it; bytes of it were ch
 
 /// Makes the first line of a session that refers to this many attachments.
 pub fn heading(record: &SessionRecord, attachments: u64) -> Heading {
-    let has_attachments = attachments > 0;
+    let lango_session = match attachments {
+        0 => FORM,
+        _ => FORM_WITH_ATTACHMENTS,
+    };
+    let record = record.clone();
     Heading {
-        lango_session: if has_attachments {
-            FORM_WITH_ATTACHMENTS
-        } else {
-            FORM
-        },
-        record: record.clone(),
+        lango_session,
+        record,
     }
 }
 
@@ -202,7 +202,6 @@ fn is_no_part_of_an_id(letter: char) -> bool {
     letter.is_control() || letter.is_whitespace()
 }
 
-/// Writes and reads the hash of a row.
 pub(super) mod hash {
     use crate::engine::text::hex;
     use serde::de::Error as _;

@@ -71,7 +71,6 @@ impl Store {
         Ok(count.await?.unwrap_or_default())
     }
 
-    /// Reads the checkpoint of an unfinished transfer.
     pub fn checkpoint(&self) -> Answer<'_, Option<TransferCheckpoint>> {
         self.engine.snapshot((), |tx, ()| Box::pin(checkpoint(tx)))
     }
@@ -85,7 +84,19 @@ impl Store {
     ) -> Answer<'_, ()> {
         let given = (table, rows, checkpoint);
         self.engine.write(given, |tx, (table, rows, checkpoint)| {
-            Box::pin(insert(tx, table, rows, checkpoint))
+            Box::pin(async move {
+                tx.execute(CREATE_CHECKPOINT, &[]).await?;
+                let values: Vec<_> = rows.iter().map(|row| row_values(row)).collect();
+                tx.execute_many(table.insert, &values).await?;
+                if table.name == "library_chunks" {
+                    index_chunks(tx, rows).await?;
+                }
+                let after = checkpoint.after.as_ref().map(serde_json::to_string);
+                let after = after.transpose().map_err(unusable)?;
+                let copied = serde_json::to_string(&checkpoint.copied).map_err(unusable)?;
+                let values = values![checkpoint.source, checkpoint.table, after, copied];
+                tx.execute(SET_CHECKPOINT, values).await.map(drop)
+            })
         })
     }
 
@@ -112,26 +123,6 @@ impl Store {
 
 fn row_values(row: &[Cell]) -> Vec<Value<'_>> {
     row.iter().map(|cell| cell.to_value()).collect()
-}
-
-async fn insert(
-    tx: &mut Tx<'_>,
-    table: &'static Table,
-    rows: &[TableRow],
-    checkpoint: &TransferCheckpoint,
-) -> Result<()> {
-    tx.execute(CREATE_CHECKPOINT, &[]).await?;
-    let values: Vec<_> = rows.iter().map(|row| row_values(row)).collect();
-    tx.execute_many(table.insert, &values).await?;
-    if table.name == "library_chunks" {
-        index_chunks(tx, rows).await?;
-    }
-    let after = checkpoint.after.as_ref().map(serde_json::to_string);
-    let after = after.transpose().map_err(unusable)?;
-    let copied = serde_json::to_string(&checkpoint.copied).map_err(unusable)?;
-    let values = values![checkpoint.source, checkpoint.table, after, copied];
-    tx.execute(SET_CHECKPOINT, values).await?;
-    Ok(())
 }
 
 /// Indexes the words of chunks in PostgreSQL. SQLite's triggers do it there.

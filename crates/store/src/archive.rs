@@ -14,20 +14,18 @@ use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
 use crate::engine::{Result, Row, Sql, sql, values};
 use crate::store::Store;
-use crate::stored::{author, damaged, not_found};
+use crate::stored::{author, damaged, not_found, reader};
 use lango_core::{
     AgentName, Attachment, AttachmentStore, Event, EventBody, FrameId, Page, SessionId, StoreError,
     Text, Timestamp, TurnId, UserId,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The mark in front of the user of a hidden session.
-const HIDDEN: char = '\u{1}';
-
-pub(crate) fn hidden_user(user: &UserId) -> String {
-    format!("{HIDDEN}{user}")
+/// Returns the user of a hidden session, with a mark in front.
+pub(crate) fn hidden_user(user: &UserId) -> UserId {
+    UserId::new(format!("\u{1}{user}"))
 }
 
 /// The most rows of a log that are read at once.
@@ -36,51 +34,46 @@ pub const ROWS_AT_ONCE: usize = 200;
 /// The number of bytes at which a page of rows ends.
 pub(crate) const PAGE_BYTES: usize = 4 << 20;
 
-/// A session without its log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A session without its log. Its fields are also those of its line in an export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRecord {
     pub id: SessionId,
     pub user: UserId,
-    pub title: String,
     pub created: Timestamp,
     pub updated: Timestamp,
+    pub title: String,
     /// The `seq` of the last event.
     pub events: u64,
     /// The hash of that event.
+    #[serde(with = "line::hash")]
     pub hash: Vec<u8>,
 }
 
-/// A row of a log, exactly as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A row of a log, exactly as it is stored. Its fields are also those of its line in an export.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogRow {
-    pub session: SessionId,
     /// From 1.
     pub seq: u64,
+    pub session: SessionId,
     pub turn: Text,
     pub frame: Text,
     /// Empty in rows that are older than authors.
     pub author: Text,
     pub time: Timestamp,
     /// The JSON of the event, to the byte.
+    #[serde(rename = "stored", default, skip_serializing)]
     pub body: String,
     /// Empty in rows that are older than hashes.
+    #[serde(with = "line::hash", skip_serializing)]
     pub hash: Vec<u8>,
-}
-
-#[derive(Deserialize)]
-struct Kind<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
 }
 
 impl LogRow {
     /// Fills in the author of a row that is older than authors.
     pub(crate) fn with_author(mut self, root_agent: &AgentName) -> Self {
         if self.author.is_empty() && self.hash.is_empty() {
-            let body = serde_json::from_str::<Kind<'_>>(&self.body);
-            let is_user_message = body.is_ok_and(|body| body.kind == "user.message");
-            let author = author("", is_user_message, root_agent);
-            self.author = author.as_str().into();
+            let is_user_message = self.body.starts_with(r#"{"type":"user.message","#);
+            self.author = author("", is_user_message, root_agent).as_str().into();
         }
         self
     }
@@ -126,22 +119,11 @@ pub(crate) const HIDDEN_USER: Sql = sql!(concat!(
     " /*postgres FOR NO KEY UPDATE*/"
 ));
 
-/// Reads sessions and logs as they are stored.
 impl Store {
     /// Lists a user's sessions in the order of their ids, after one.
     pub async fn session_ids(
         &self,
         user: &UserId,
-        after: Option<&SessionId>,
-        limit: usize,
-    ) -> Result<Vec<SessionId>, StoreError> {
-        self.ids(user.to_string(), after, limit).await
-    }
-
-    /// Lists the sessions whose user is stored as `user`, hidden or not.
-    async fn ids(
-        &self,
-        user: String,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionId>, StoreError> {
@@ -155,11 +137,10 @@ impl Store {
         Ok(ids)
     }
 
-    /// Reads a session without its log.
     pub async fn session_record(&self, session: &SessionId) -> Result<SessionRecord, StoreError> {
         let id = session.clone();
         let record = self.engine.query_opt(RECORD, values![session], move |row| {
-            record(row, &id).map_err(|failure| failure.in_event(&id, 0))
+            record(row).map_err(|failure| failure.in_event(&id, 0))
         });
         record.await?.ok_or_else(|| not_found(session))
     }
@@ -177,8 +158,7 @@ impl Store {
                 let values = values![session, page.from, page.limit];
                 let rows = tx.query_page(ROWS, values, PAGE_BYTES, |row| {
                     let seq = row.get(0)?;
-                    let row = log_row(row, session, seq);
-                    let row = row.map_err(|failure| failure.in_event(session, seq))?;
+                    let row = log_row(row).map_err(|failure| failure.in_event(session, seq))?;
                     let size = row.body.len();
                     Ok((row, size))
                 });
@@ -190,37 +170,16 @@ impl Store {
     }
 }
 
-fn record(row: Row<'_>, session: &SessionId) -> Result<SessionRecord> {
-    Ok(SessionRecord {
-        id: session.clone(),
-        user: row.get(0)?,
-        title: row.get(1)?,
-        created: row.get(2)?,
-        updated: row.get(3)?,
-        events: row.get::<Option<u64>>(4)?.unwrap_or_default(),
-        hash: row.get::<Option<Vec<u8>>>(5)?.unwrap_or_default(),
-    })
-}
-
-fn log_row(row: Row<'_>, session: &SessionId, seq: u64) -> Result<LogRow> {
-    Ok(LogRow {
-        session: session.clone(),
-        seq,
-        turn: row.get(1)?,
-        frame: row.get(2)?,
-        author: row.get(3)?,
-        time: row.get(4)?,
-        body: row.get(5)?,
-        hash: row.get(6)?,
-    })
-}
+reader! { record -> SessionRecord { id, user, created, updated, title, events, hash } }
+reader! { log_row -> LogRow { seq, session, turn, frame, author, time, body, hash } }
 
 const IDS: Sql =
     sql!(r#"SELECT id FROM sessions WHERE "user" = $1 AND id > $2 ORDER BY id LIMIT $3"#);
 
 /// Selects a visible session, with the number and hash of its last event.
 const RECORD: Sql = sql!(concat!(
-    r#"SELECT "user", title, created, updated, log_end.seq, log_end.hash
+    r#"SELECT id, "user", created, updated, title, coalesce(log_end.seq, 0),
+            coalesce(log_end.hash, /*sqlite x''*/ /*postgres ''::bytea*/)
        FROM sessions
        LEFT JOIN events AS log_end ON log_end.session = sessions.id
             AND log_end.seq = (SELECT max(seq) FROM events WHERE events.session = sessions.id)
@@ -229,9 +188,9 @@ const RECORD: Sql = sql!(concat!(
 ));
 
 const ROWS: Sql = sql!(
-    sqlite: "SELECT seq, turn, frame, author, time, body, hash FROM events
+    sqlite: "SELECT seq, session, turn, frame, author, time, body, hash FROM events
      WHERE session = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3",
-    postgres: "SELECT seq, turn, frame, author, time, body, hash
+    postgres: "SELECT seq, session, turn, frame, author, time, body, hash
        FROM (SELECT *, sum(octet_length(body)) OVER (ORDER BY seq) - octet_length(body) AS bytes_before
                FROM (SELECT * FROM events WHERE session = $1 AND seq >= $2 ORDER BY seq LIMIT $3) AS page) AS page
       WHERE bytes_before < $4 ORDER BY seq"
@@ -254,18 +213,6 @@ pub struct ExpiredPage {
     pub limit: usize,
 }
 
-/// Checks a whole log: no gaps, every event with its author, every hash right, every attachment with the bytes that it had.
-/// Returns the number of its events, or [`StoreError::Damaged`] with the first one that was changed. `seen` is called with the
-/// number of events that were checked.
-pub async fn verify(
-    store: &Store,
-    session: &SessionId,
-    seen: &mut (dyn FnMut(u64) + Send),
-) -> Result<u64, StoreError> {
-    let record = store.session_record(session).await?;
-    Ok(verify_record(store, &record, seen).await?.events)
-}
-
 /// The contents of a log that was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogContents {
@@ -274,7 +221,9 @@ pub struct LogContents {
     pub attachments: u64,
 }
 
-/// Checks a log up to the end that a record has.
+/// Checks a log up to the end that a record has: no gaps, every event with its author, every hash right, every attachment with
+/// the bytes that it had. Fails with [`StoreError::Damaged`] at the first event that was changed. `seen` is called with the
+/// number of events that were checked.
 pub async fn verify_record(
     store: &Store,
     record: &SessionRecord,
@@ -324,13 +273,9 @@ pub async fn next_rows(
     record: &SessionRecord,
     chain: &Chain,
 ) -> Result<Vec<LogRow>, StoreError> {
-    let from = chain.count() + 1;
-    let left = usize::try_from(record.events - chain.count()).unwrap_or(usize::MAX);
-    let page = Page {
-        from,
-        limit: left.min(ROWS_AT_ONCE),
-    };
-    let rows = store.log_rows(&record.id, page).await?;
+    let (from, left) = (chain.count() + 1, record.events - chain.count());
+    let limit = usize::try_from(left).map_or(ROWS_AT_ONCE, |left| left.min(ROWS_AT_ONCE));
+    let rows = store.log_rows(&record.id, Page { from, limit }).await?;
     if rows.is_empty() {
         return Err(damaged(&record.id, from, "it is gone"));
     }

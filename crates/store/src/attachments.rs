@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
 
 /// The most bytes that one attachment may have.
-pub const LARGEST_ATTACHMENT: usize = 10 << 20;
+pub(crate) const LARGEST_ATTACHMENT: usize = 10 << 20;
 
 /// How long an attachment without an event is stored, in milliseconds.
 const LIFETIME_MS: u64 = 24 * 60 * 60 * 1000;
@@ -30,7 +30,7 @@ const EXPIRED_AT_ONCE: usize = 4;
 const REFERENCES_AT_ONCE: usize = 4;
 
 /// Returns the digest that bytes are stored under: their SHA-256 in hexadecimal digits.
-pub fn digest_of(bytes: &[u8]) -> Text {
+pub(crate) fn digest_of(bytes: &[u8]) -> Text {
     hex(&Sha256::digest(bytes)).into()
 }
 

@@ -5,6 +5,7 @@ use crate::approvals::{self, APPROVALS, REVOKE};
 use crate::archive::is_hidden;
 use crate::engine::{Engine, Result, Row, statements, values};
 use crate::store::Store;
+use crate::stored::reader;
 use lango_core::{
     ApprovalId, Approvals, SessionCatalog, SessionId, SessionSummary, StoreError, UnfinishedTurn,
     UserId,
@@ -65,14 +66,7 @@ fn summary(row: Row<'_>) -> Result<SessionSummary> {
     })
 }
 
-fn unfinished(row: Row<'_>) -> Result<UnfinishedTurn> {
-    Ok(UnfinishedTurn {
-        session: row.get(0)?,
-        user: row.get(1)?,
-        turn: row.get(2)?,
-        is_waiting: row.get(3)?,
-    })
-}
+reader! { unfinished -> UnfinishedTurn { session, user, turn, is_waiting } }
 
 /// Selects what [`summary`] reads.
 macro_rules! summaries {

@@ -50,7 +50,6 @@ pub use agent_memory::{
     NewSavedMemory, ParseMemoryIdError, PromptMemory, Recollection, RecollectionOrder, SaveOutcome,
     SavedMemory, TurnRange, UnobservedTurn, Watermark,
 };
-pub use attachments::{LARGEST_ATTACHMENT, digest_of};
 pub use chain::Chain;
 pub use library::{
     CollectionId, CollectionRow, DocumentFilter, DocumentPart, DocumentRow, KnowledgeRow,

@@ -1,20 +1,15 @@
 //! The ledger of payments. Reserving locks the row of the account, so that replicas reserve one after the other, and each
 //! sees all that was reserved before.
 
-mod statements;
-
 use crate::Answer;
-use crate::engine::{Failure, Result, Row, Tx, values};
+use crate::engine::{Failure, Result, Row, Tx, Value, statements, values};
 use crate::store::Store;
-use crate::stored::{check_user, failed};
+use crate::stored::{check_user, failed, reader};
 use lango_core::{
     AccountStatus, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange, PaymentChanged,
     PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals, Reservation, Reserved,
     SignedTransaction, StoreError, Text, TotalsQuery,
 };
-#[cfg(test)]
-pub(crate) use statements::ALL;
-use statements::*;
 
 /// Maximum length of a purpose, a detail or another text of a payment, in bytes.
 const MOST_TEXT_BYTES: usize = 4096;
@@ -48,12 +43,12 @@ impl PaymentStore for Store {
     fn payment_account(&self, query: TotalsQuery) -> Answer<'_, AccountStatus> {
         self.engine.snapshot(query, |tx, query| {
             Box::pin(async move {
-                let account = &query.account;
-                let values = values![account.network, account.wallet];
-                let next = tx.value(NEXT_NONCE, values).await?;
+                let PaymentAccount { network, wallet } = &query.account;
+                let next = tx.value(NEXT_NONCE, values![network, wallet]).await?;
+                let values = values![network, wallet, query.day, query.recipient, query.purpose];
                 Ok(AccountStatus {
                     next_nonce: next.unwrap_or(0),
-                    totals: totals(tx, query).await?,
+                    totals: totals(tx, values).await?,
                 })
             })
         })
@@ -61,12 +56,15 @@ impl PaymentStore for Store {
 
     fn payment_budget(&self, key: BudgetKey) -> Answer<'_, u64> {
         self.engine.read(key, |tx, key| {
-            Box::pin(async move { Ok(most_left(&budgets(tx, key).await?)) })
+            Box::pin(async move {
+                let PaymentAccount { network, wallet } = &key.account;
+                let values = values![key.session, key.host, key.user, network, wallet];
+                Ok(most_left(&budgets(tx, values).await?))
+            })
         })
     }
 }
 
-/// Fails for a payment that cannot be stored.
 fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
     let payment = &reservation.payment;
     let texts = [
@@ -99,7 +97,6 @@ fn check_reservation(reservation: &Reservation) -> Result<(), StoreError> {
     Err(failed(refused))
 }
 
-/// Fails for a change that cannot be stored.
 fn check_change(change: &PaymentChange) -> Result<(), StoreError> {
     let (mut is_large, mut is_taken) = (change.detail.len() > MOST_TEXT_BYTES, false);
     if let Some(new) = &change.transaction {
@@ -148,33 +145,21 @@ fn budget_for(budgets: &[Budget], reservation: &Reservation) -> Result<Option<Te
 async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved> {
     check_reservation(reservation)?;
     let payment = &reservation.payment;
-    let account = &payment.account;
-    let wallet = values![account.network, account.wallet];
-    tx.execute(ADD_ACCOUNT, wallet).await?;
-    tx.exists(LOCK_ACCOUNT, wallet).await?;
+    let PaymentAccount { network, wallet } = &payment.account;
+    tx.execute(LOCK_ACCOUNT, values![network, wallet]).await?;
     let values = values![payment.id];
     if let Some(existing) = tx.query_opt(PAYMENT, values, self::payment).await? {
         return Ok(Reserved::Existing(existing));
     }
-    let query = TotalsQuery {
-        account: account.clone(),
-        day: payment.day,
-        recipient: payment.recipient.clone(),
-        purpose: payment.purpose.clone(),
-    };
-    let totals = totals(tx, &query).await?;
+    let (day, recipient, purpose) = (payment.day, &payment.recipient, &payment.purpose);
+    let totals = totals(tx, values![network, wallet, day, recipient, purpose]).await?;
     if let Some((limit, left)) = reservation.limits.exceeded(payment.amount, &totals) {
         return Ok(Reserved::Refused { limit, left });
     }
     let mut found = Vec::new();
     if let Some(host) = &payment.host {
-        let key = BudgetKey {
-            account: account.clone(),
-            user: payment.user.clone(),
-            session: payment.session.clone(),
-            host: host.clone(),
-        };
-        found = budgets(tx, &key).await?;
+        let values = values![payment.session, host, payment.user, network, wallet];
+        found = budgets(tx, values).await?;
     }
     let budget = match budget_for(&found, reservation) {
         Ok(budget) => budget,
@@ -191,19 +176,6 @@ async fn reserve(tx: &mut Tx<'_>, reservation: &Reservation) -> Result<Reserved>
 
 async fn insert(tx: &mut Tx<'_>, payment: &Payment, budget: Option<BudgetUse>) -> Result<()> {
     let account = &payment.account;
-    if let Some(BudgetUse::New(amount)) = budget {
-        let values = values![
-            payment.id,
-            account.network,
-            account.wallet,
-            payment.user,
-            payment.session,
-            payment.host,
-            amount,
-            payment.created,
-        ];
-        tx.execute(ADD_BUDGET, values).await?;
-    }
     let state = payment.state.name();
     let values = values![
         payment.id,
@@ -223,7 +195,11 @@ async fn insert(tx: &mut Tx<'_>, payment: &Payment, budget: Option<BudgetUse>) -
         payment.created,
         payment.updated,
     ];
-    tx.execute(INSERT, values).await.map(drop)
+    tx.execute(INSERT, values).await?;
+    if let Some(BudgetUse::New(amount)) = budget {
+        tx.execute(ADD_BUDGET, values![payment.id, amount]).await?;
+    }
+    Ok(())
 }
 
 async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged> {
@@ -260,31 +236,17 @@ async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged
     Ok(PaymentChanged::Applied)
 }
 
-async fn totals(tx: &mut Tx<'_>, query: &TotalsQuery) -> Result<PaymentTotals> {
-    let account = &query.account;
-    let values = values![
-        account.network,
-        account.wallet,
-        query.day,
-        query.recipient,
-        query.purpose
-    ];
-    let totals = tx.query_opt(TOTALS, values, |row| {
-        Ok(PaymentTotals {
-            day: row.get(0)?,
-            recipient: row.get(1)?,
-            purpose: row.get(2)?,
-        })
-    });
-    Ok(totals.await?.unwrap_or_default())
+async fn totals(tx: &mut Tx<'_>, values: &[Value<'_>]) -> Result<PaymentTotals> {
+    let totals = tx.query_opt(TOTALS, values, payment_totals).await?;
+    Ok(totals.unwrap_or_default())
 }
+
+reader! { payment_totals -> PaymentTotals { day, recipient, purpose } }
 
 /// The id of a budget, and how much is left of it.
 type Budget = (Text, u64);
 
-async fn budgets(tx: &mut Tx<'_>, key: &BudgetKey) -> Result<Vec<Budget>> {
-    let PaymentAccount { network, wallet } = &key.account;
-    let values = values![key.session, key.host, key.user, network, wallet];
+async fn budgets(tx: &mut Tx<'_>, values: &[Value<'_>]) -> Result<Vec<Budget>> {
     let budgets = tx.query(BUDGETS, values, |row| {
         let (amount, spent): (u64, u64) = (row.get(1)?, row.get(2)?);
         Ok((row.get(0)?, amount.saturating_sub(spent)))
@@ -332,4 +294,60 @@ fn payment(row: Row<'_>) -> Result<Payment> {
         created: row.get(19)?,
         updated: row.get(20)?,
     })
+}
+
+/// The columns of a payment, as [`payment`] reads them.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, network, wallet, \"user\", session, recipient, purpose, host, budget, amount, day, state, \
+             valid_before, signature, nonce, raw, hashes, detail, revision, created, updated FROM payments ",
+            $rest
+        )
+    };
+}
+
+statements! {
+    PAYMENT: select!("WHERE id = $1");
+
+    /// The same, while other changes of it wait.
+    LOCK_PAYMENT: select!("WHERE id = $1 /*postgres FOR UPDATE*/");
+
+    OPEN: select!("WHERE network = $1 AND wallet = $2 AND state NOT IN ('settled', 'failed') ORDER BY nonce /*postgres NULLS FIRST*/, id LIMIT $3");
+
+    NEWEST: select!("WHERE network = $1 AND wallet = $2 ORDER BY created DESC, id DESC LIMIT $3");
+
+    INSERT: "INSERT INTO payments (id, network, wallet, \"user\", session, recipient, purpose, host, budget, amount, day, state,
+         valid_before, detail, revision, created, updated)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15, $16)";
+
+    UPDATE: "UPDATE payments SET state = $3, detail = $4, updated = $5, signature = coalesce($6::bytea, signature),
+         nonce = coalesce($7::bigint, nonce), raw = coalesce($8::bytea, raw), hashes = coalesce($9::text, hashes), revision = revision + 1
+     WHERE id = $1 AND revision = $2";
+
+    /// Adds the account, or locks it, so that replicas reserve its payments one after the other.
+    LOCK_ACCOUNT: "INSERT INTO payment_accounts (network, wallet, next_nonce) VALUES ($1, $2, 0)
+     ON CONFLICT (network, wallet) DO UPDATE SET wallet = excluded.wallet";
+
+    NEXT_NONCE: "SELECT next_nonce FROM payment_accounts WHERE network = $1 AND wallet = $2";
+
+    /// Takes account nonces up to `$4` if `$3` still is the next one.
+    TAKE_NONCE: "UPDATE payment_accounts SET next_nonce = $4 WHERE network = $1 AND wallet = $2 AND next_nonce = $3";
+
+    /// The amounts of day `$3` that count: all, those to `$4`, those for `$5`.
+    TOTALS: "SELECT coalesce(sum(amount), 0)::bigint,
+         coalesce(sum(amount) FILTER (WHERE recipient = $4), 0)::bigint,
+         coalesce(sum(amount) FILTER (WHERE purpose = $5), 0)::bigint
+      FROM payments WHERE network = $1 AND wallet = $2 AND day = $3 AND state <> 'failed'";
+
+    /// Adds the budget that a payment was the first to spend of.
+    ADD_BUDGET: "INSERT INTO payment_budgets (id, network, wallet, \"user\", session, host, amount, created)
+     SELECT id, network, wallet, \"user\", session, host, $2::bigint, created FROM payments WHERE id = $1";
+
+    /// The budgets for a host in a session with what was spent of each. The index on budgets has another collation than their ids.
+    BUDGETS: "SELECT id, amount,
+         (SELECT coalesce(sum(payments.amount), 0)::bigint FROM payments
+           WHERE payments.budget = payment_budgets.id /*postgres COLLATE \"default\"*/ AND payments.state <> 'failed')
+      FROM payment_budgets
+     WHERE session = $1 AND host = $2 AND \"user\" = $3 AND network = $4 AND wallet = $5";
 }

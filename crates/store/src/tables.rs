@@ -1,54 +1,146 @@
 //! Every table as data, so that the same code copies all of them from one database to another.
 //!
-//! Indices, the library's full-text index among them, are not copied but built in the target.
+//! The tables are those of a new SQLite database. Indices, the library's full-text index among them, are not copied but built in
+//! the target.
 
 #![allow(missing_docs, reason = "the names say it")]
 
 mod copy;
-mod list;
 
+use crate::engine::{Sql, sql};
+use crate::store::Store;
+use crate::stored::reader;
 pub(crate) use copy::checkpoint;
 use lango_core::StoreError;
-pub use list::{CACHES, TABLES};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use tokio::sync::OnceCell;
 
-/// The type of a column, the same in every database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ColumnType {
-    Text,
-    /// Also booleans, as 0 and 1.
-    Integer,
-    Real,
-    Bytes,
-}
+/// Tables that are not moved: what they contain can be fetched again.
+pub const CACHES: &[&str] = &["web_pages"];
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Table {
-    pub name: &'static str,
+    pub name: String,
     /// How many of its columns, the first ones, are the key.
     pub key: usize,
-    pub columns: &'static [(&'static str, ColumnType)],
-    /// The order in which its rows can be inserted.
-    pub order: RowOrder,
+    pub columns: Vec<Column>,
+    /// Whether the database numbers the rows.
+    is_numbered: bool,
+    count: Sql,
+    first_page: Sql,
+    next_page: Sql,
+    insert: Sql,
+    /// Only PostgreSQL's.
+    raise_sequence: Sql,
 }
 
+/// Returns all tables but the [caches](CACHES), each after those that its rows refer to: migrations create them in that order.
+pub async fn tables() -> Result<&'static [Table], StoreError> {
+    static TABLES: OnceCell<Vec<Table>> = OnceCell::const_new();
+    let tables = TABLES.get_or_try_init(|| async {
+        let schema = Store::in_memory();
+        let mut columns = schema.engine.query(COLUMNS, &[], column).await?;
+        columns.retain(|column| !CACHES.contains(&column.table.as_str()));
+        let tables = columns.chunk_by(|one, next| one.table == next.table);
+        Ok(tables.map(Table::of).collect())
+    });
+    Ok(tables.await?)
+}
+
+#[derive(Debug, Clone)]
+pub struct Column {
+    table: String,
+    pub name: String,
+    /// Its type in SQLite.
+    pub kind: String,
+    is_key: bool,
+    /// Whether a row of the table can refer to another one.
+    is_of_tree: bool,
+}
+
+reader! { column -> Column { table, name, kind, is_key, is_of_tree } }
+
+/// The columns of each table, those of the key first.
+const COLUMNS: Sql = sql!(
+    sqlite: r#"SELECT tables.name, columns.name, columns.type, columns.pk > 0,
+            EXISTS (SELECT 1 FROM pragma_foreign_key_list(tables.name) AS keys WHERE keys."table" = tables.name)
+       FROM sqlite_schema AS tables, pragma_table_list(tables.name) AS kinds, pragma_table_info(tables.name) AS columns
+      WHERE tables.type = 'table' AND kinds.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
+      ORDER BY tables.rowid, columns.pk = 0, columns.pk, columns.cid"#,
+    postgres: ""
+);
+
 impl Table {
-    /// Returns whether the database numbers the rows.
-    fn is_numbered(&self) -> bool {
-        self.key == 1 && self.columns.first() == Some(&("id", ColumnType::Integer))
+    fn of(columns: &[Column]) -> Self {
+        let first = &columns[0];
+        let name = &first.table;
+        let key = columns.iter().filter(|column| column.is_key).count();
+        let (all, places) = (quoted(columns), places(columns.len()));
+        let insert = format!("INSERT INTO {name} ({all}) VALUES ({places})");
+        let raise_sequence = format!(
+            "SELECT setval(pg_get_serial_sequence($1, 'id')::regclass, greatest($2, (SELECT max(id) FROM {name}), 1))"
+        );
+        Self {
+            key,
+            is_numbered: key == 1 && first.name == "id" && first.kind == "INTEGER",
+            count: both(format!("SELECT count(*) FROM {name}")),
+            first_page: page_statement(columns, key, 0),
+            next_page: page_statement(columns, key, key),
+            insert: both(insert),
+            raise_sequence: Sql::only_postgres(raise_sequence.leak()),
+            columns: columns.to_vec(),
+            name: name.clone(),
+        }
     }
 }
 
-/// The order of a table's rows by their keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RowOrder {
-    Ascending,
-    /// Rows refer to later ones.
-    Descending,
+/// Selects rows in the order of their keys, after the key in the first `after` values. See
+/// [`Tx::query_page`](crate::engine::Tx::query_page).
+fn page_statement(columns: &[Column], key: usize, after: usize) -> Sql {
+    // The rows of a tree refer to later ones, which must be inserted before them. Its key is one column.
+    let (sign, direction) = if columns[0].is_of_tree {
+        ("<", "DESC")
+    } else {
+        (">", "ASC")
+    };
+    let (table, all, key) = (&columns[0].table, quoted(columns), quoted(&columns[..key]));
+    let order = format!("ORDER BY {key} {direction}");
+    let condition = match after {
+        0 => String::new(),
+        after => format!("WHERE ({key}) {sign} ({})", places(after)),
+    };
+    let rows = format!("FROM {table} {condition} {order} LIMIT ${}", after + 1);
+    let sizes = columns.iter().map(|column| match column.kind.as_str() {
+        "TEXT" | "BLOB" => format!("coalesce(octet_length(\"{}\"), 0)", column.name),
+        _ => "8".to_owned(),
+    });
+    let size = sizes.collect::<Vec<_>>().join(" + ");
+    let limited = format!(
+        "SELECT {all} FROM (
+            SELECT {all}, sum(size_of_row) OVER ({order}) - size_of_row AS bytes_before FROM (
+                SELECT {all}, {size} AS size_of_row {rows}) AS page) AS page
+          WHERE bytes_before < ${}::bigint {order}",
+        after + 2
+    );
+    let simple = format!("SELECT {all} {rows}").replace('$', "?");
+    sql!(sqlite: simple.leak(), postgres: limited.leak())
 }
 
-/// The value of a column of a row.
+fn quoted(columns: &[Column]) -> String {
+    let names = columns.iter().map(|column| format!("\"{}\"", column.name));
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn places(count: usize) -> String {
+    let places: Vec<String> = (1..=count).map(|place| format!("${place}")).collect();
+    places.join(", ")
+}
+
+fn both(text: String) -> Sql {
+    sql!(sqlite: text.replace('$', "?").leak(), postgres: text.leak())
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Cell {
@@ -108,16 +200,14 @@ impl RowDigest {
     }
 }
 
-/// The progress of a transfer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransferCheckpoint {
-    /// The place of the source.
     pub source: String,
-    /// The index in [`TABLES`] of the table that is copied.
+    /// The index in [`tables`] of the table that is copied.
     pub table: usize,
     /// The key of the last row that was copied.
     pub after: Option<TableRow>,
-    /// The digests of the tables copied so far, this one included.
+    /// The digests of the copied rows of each table.
     pub copied: Vec<RowDigest>,
 }
 

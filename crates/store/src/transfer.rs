@@ -5,8 +5,8 @@
 #![allow(missing_docs, reason = "the names say it")]
 
 use crate::store::Store;
-use crate::tables::{Cell, ROWS_AT_ONCE, RowDigest, TABLES, Table, TableRow, TransferCheckpoint};
-use lango_core::{SessionId, StoreError};
+use crate::tables::{Cell, ROWS_AT_ONCE, RowDigest, Table, TableRow, TransferCheckpoint, tables};
+use lango_core::StoreError;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TransferReport {
@@ -51,7 +51,6 @@ pub enum TransferError {
     Store(#[from] StoreError),
 }
 
-/// Called with the progress of a transfer.
 pub type OnProgress<'a> = &'a mut (dyn FnMut(TransferProgress) + Send);
 
 /// Moves everything; resumes an interrupted transfer from the same source.
@@ -71,51 +70,52 @@ pub async fn transfer_all(
             return Err(TransferError::InUse { place, sessions });
         }
     }
-    let checkpoint = start(source, target).await?;
+    let tables = tables().await?;
     let mut transfer = Transfer {
         source,
         target,
-        copied: checkpoint.copied,
+        tables,
+        checkpoint: start(source, target, tables).await?,
         on_progress,
     };
-    if !transfer.copied.is_empty() {
+    let first = transfer.checkpoint.table;
+    if transfer.checkpoint.after.is_some() {
         // One of the databases may have changed since the interruption.
-        transfer.compare(Extent::SoFar).await?;
+        transfer.compare(Some(first)).await?;
     }
-    let mut after = checkpoint.after;
-    for index in checkpoint.table..TABLES.len() {
-        transfer.copy(index, after.take()).await?;
+    for index in first..tables.len() {
+        transfer.copy(index).await?;
     }
-    transfer.copied.resize(TABLES.len(), RowDigest::default());
-    let mut last = Vec::new();
-    for table in TABLES {
-        if let Some(id) = source.last_row_id(table).await? {
-            last.push((table, id));
-        }
+    for table in tables {
+        let last = source.last_row_id(table).await?;
+        target.raise_row_id(table, last).await?;
     }
-    target.raise_row_ids(last).await?;
-    transfer.compare(Extent::All).await?;
+    transfer.compare(None).await?;
     let report = transfer.check_logs().await?;
     target.finish_transfer().await?;
     Ok(report)
 }
 
 /// Returns the checkpoint of an interrupted transfer, or a new one for an empty target.
-async fn start(source: &Store, target: &Store) -> Result<TransferCheckpoint, TransferError> {
+async fn start(
+    source: &Store,
+    target: &Store,
+    tables: &'static [Table],
+) -> Result<TransferCheckpoint, TransferError> {
     let from = source.place();
-    match target.checkpoint().await? {
-        Some(checkpoint) if checkpoint.source == from => return Ok(checkpoint),
-        Some(checkpoint) => {
+    if let Some(mut checkpoint) = target.checkpoint().await? {
+        if checkpoint.source != from {
             return Err(TransferError::OtherTransfer {
                 place: target.place(),
                 source_place: checkpoint.source,
             });
         }
-        None => {}
+        checkpoint.copied.resize(tables.len(), RowDigest::default());
+        return Ok(checkpoint);
     }
-    for table in TABLES {
+    for table in tables {
         if !target.table_page(table, None, 1).await?.is_empty() {
-            let (place, table) = (target.place(), table.name);
+            let (place, table) = (target.place(), &table.name);
             return Err(TransferError::NotEmpty { place, table });
         }
     }
@@ -123,23 +123,15 @@ async fn start(source: &Store, target: &Store) -> Result<TransferCheckpoint, Tra
         source: from,
         table: 0,
         after: None,
-        copied: Vec::new(),
+        copied: vec![RowDigest::default(); tables.len()],
     })
-}
-
-/// How much of the source was copied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Extent {
-    /// All of the tables before the last one that was begun, and the first rows of that one.
-    SoFar,
-    All,
 }
 
 struct Transfer<'a> {
     source: &'a Store,
     target: &'a Store,
-    /// For each table that was begun.
-    copied: Vec<RowDigest>,
+    tables: &'static [Table],
+    checkpoint: TransferCheckpoint,
     on_progress: OnProgress<'a>,
 }
 
@@ -148,60 +140,49 @@ impl Transfer<'_> {
         (self.on_progress)(TransferProgress { stage, done, total });
     }
 
-    /// Copies the rows of a table after a key.
-    async fn copy(
-        &mut self,
-        index: usize,
-        mut after: Option<TableRow>,
-    ) -> Result<(), TransferError> {
-        let table = &TABLES[index];
+    /// Copies the rows of a table that were not copied yet.
+    async fn copy(&mut self, index: usize) -> Result<(), TransferError> {
+        let table = &self.tables[index];
         let total = self.source.count_rows(table).await?;
+        let mut pages = Pages::of(self.source, table);
+        if index == self.checkpoint.table {
+            pages.after.clone_from(&self.checkpoint.after);
+        }
         loop {
-            let mut copied = self.copied.clone();
-            copied.resize(copied.len().max(index + 1), RowDigest::default());
-            let done = copied[index].rows;
-            self.report(TransferStage::Copying(table.name), done, total.max(done));
-            let rows = self.source.table_page(table, after, ROWS_AT_ONCE).await?;
-            let Some(last) = rows.last() else {
+            let done = self.checkpoint.copied[index].rows;
+            let stage = TransferStage::Copying(&table.name);
+            self.report(stage, done, total.max(done));
+            let Some(rows) = pages.next().await? else {
                 return Ok(());
             };
-            after = Some(key_of(table, last));
-            rows.iter().for_each(|row| copied[index].add(row));
-            let checkpoint = TransferCheckpoint {
-                source: self.source.place(),
-                table: index,
-                after: after.clone(),
-                copied: copied.clone(),
-            };
-            match self.target.insert_rows(table, rows, checkpoint).await {
-                Ok(()) => self.copied = copied,
-                Err(error @ StoreError::Failed { .. }) => {
-                    // Rows that do not fit those before them: one side may have changed.
-                    self.compare(Extent::SoFar).await?;
-                    return Err(error.into());
-                }
-                Err(error) => return Err(error.into()),
+            let mut checkpoint = self.checkpoint.clone();
+            (checkpoint.table, checkpoint.after) = (index, pages.after.clone());
+            rows.iter()
+                .for_each(|row| checkpoint.copied[index].add(row));
+            let inserted = self.target.insert_rows(table, rows, checkpoint.clone());
+            let inserted = inserted.await;
+            if let Err(StoreError::Failed { .. }) = inserted {
+                // Rows that do not fit those before them: one side may have changed.
+                self.compare(Some(index)).await?;
             }
+            inserted?;
+            self.checkpoint = checkpoint;
         }
     }
 
-    /// Checks that the target has what was copied and nothing else, and that the source still has it.
-    async fn compare(&mut self, extent: Extent) -> Result<(), TransferError> {
-        for (index, table) in TABLES.iter().enumerate() {
-            let copied = self.copied.get(index).cloned().unwrap_or_default();
-            let target = self.target;
-            let is_begun = index < self.copied.len();
-            let is_last = extent == Extent::SoFar && index + 1 == self.copied.len();
-            let most = if is_last { copied.rows } else { u64::MAX };
-            let changed = if !self.has_rows(target, table, u64::MAX, &copied).await? {
-                target
-            } else if is_begun && !self.has_rows(self.source, table, most, &copied).await? {
-                self.source
-            } else {
-                continue;
-            };
-            let (table, place) = (table.name, changed.place());
-            return Err(TransferError::Changed { table, place });
+    /// Checks that the target has what was copied and nothing else, and that the source still has it: all of it, or while a
+    /// table is being copied, all before that table and the first rows of it.
+    async fn compare(&mut self, unfinished: Option<usize>) -> Result<(), TransferError> {
+        for (index, table) in self.tables.iter().enumerate() {
+            let copied = self.checkpoint.copied[index].clone();
+            let is_unfinished = unfinished.is_some_and(|unfinished| index >= unfinished);
+            let most = if is_unfinished { copied.rows } else { u64::MAX };
+            for (store, most) in [(self.target, u64::MAX), (self.source, most)] {
+                if !self.has_rows(store, table, most, &copied).await? {
+                    let (table, place) = (&table.name, store.place());
+                    return Err(TransferError::Changed { table, place });
+                }
+            }
         }
         Ok(())
     }
@@ -214,55 +195,37 @@ impl Transfer<'_> {
         most: u64,
         expected: &RowDigest,
     ) -> Result<bool, StoreError> {
-        let (mut found, mut after) = (RowDigest::default(), None);
-        loop {
-            let stage = TransferStage::Comparing(table.name);
+        let (mut found, mut pages) = (RowDigest::default(), Pages::of(store, table));
+        while found.rows < most && found.rows <= expected.rows {
+            let stage = TransferStage::Comparing(&table.name);
             self.report(stage, found.rows, expected.rows);
-            let rows = store.table_page(table, after, ROWS_AT_ONCE).await?;
-            let Some(last) = rows.last() else {
-                return Ok(found == *expected);
+            let Some(rows) = pages.next().await? else {
+                break;
             };
-            after = Some(key_of(table, last));
-            for row in &rows {
-                if found.rows >= most {
-                    return Ok(found == *expected);
-                }
-                found.add(row);
-            }
-            if found.rows > expected.rows {
-                return Ok(false);
-            }
+            let left = usize::try_from(most - found.rows).unwrap_or(usize::MAX);
+            rows.iter().take(left).for_each(|row| found.add(row));
         }
+        Ok(found == *expected)
     }
 
-    /// Checks the logs in the target.
     async fn check_logs(&mut self) -> Result<TransferReport, TransferError> {
         let mut report = TransferReport::default();
-        for (table, copied) in TABLES.iter().zip(&self.copied) {
+        for (table, copied) in self.tables.iter().zip(&self.checkpoint.copied) {
             report.rows += copied.rows;
-            match table.name {
+            match table.name.as_str() {
                 "sessions" => report.sessions = copied.rows,
                 "events" => report.events = copied.rows,
                 _ => {}
             }
         }
-        let Some(sessions) = TABLES.iter().find(|table| table.name == "sessions") else {
-            return Ok(report);
-        };
-        let (mut done, mut after) = (0, None);
-        loop {
-            let page = self.target.table_page(sessions, after, ROWS_AT_ONCE);
-            let rows = page.await?;
-            let Some(last) = rows.last() else {
-                return Ok(report);
-            };
-            after = Some(key_of(sessions, last));
+        // All others refer to the first table, which has the sessions.
+        let (mut done, mut pages) = (0, Pages::of(self.target, &self.tables[0]));
+        while let Some(rows) = pages.next().await? {
             for row in &rows {
                 let Some(Cell::Text(id)) = row.first() else {
                     continue;
                 };
-                let id = SessionId::from(id.as_str());
-                match self.target.verify(&id).await {
+                match self.target.verify(&id.as_str().into()).await {
                     Err(StoreError::Damaged { .. }) => report.damaged += 1,
                     // A hidden session has no readable log.
                     Ok(_) | Err(StoreError::NotFound { .. }) => {}
@@ -272,9 +235,34 @@ impl Transfer<'_> {
                 self.report(TransferStage::CheckingLogs, done, report.sessions);
             }
         }
+        Ok(report)
     }
 }
 
-fn key_of(table: &Table, row: &[Cell]) -> TableRow {
-    row.iter().take(table.key).cloned().collect()
+/// The rows of a table, page by page.
+struct Pages<'a> {
+    store: &'a Store,
+    table: &'static Table,
+    /// The key of the last row that was read.
+    after: Option<TableRow>,
+}
+
+impl<'a> Pages<'a> {
+    fn of(store: &'a Store, table: &'static Table) -> Self {
+        let after = None;
+        Self {
+            store,
+            table,
+            after,
+        }
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<TableRow>>, StoreError> {
+        let page = self
+            .store
+            .table_page(self.table, self.after.take(), ROWS_AT_ONCE);
+        let rows = page.await?;
+        self.after = rows.last().map(|row| row[..self.table.key].to_vec());
+        Ok(Some(rows).filter(|rows| !rows.is_empty()))
+    }
 }

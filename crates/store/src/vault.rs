@@ -5,7 +5,7 @@
 use crate::Answer;
 use crate::engine::{Result, Row, Tx, statements, values};
 use crate::store::Store;
-use crate::stored::{check_user, failed};
+use crate::stored::{check_user, failed, reader};
 use lango_core::{
     RecordSelection, StoreError, UserId, VaultChange, VaultChanged, VaultEvent, VaultRecord,
     VaultSnapshot, VaultStore,
@@ -17,7 +17,6 @@ pub const MOST_VAULT_EVENTS: u64 = 10_000;
 /// Maximum size of the head and the records of one change, in bytes.
 const MOST_CHANGE_BYTES: usize = 32 << 20;
 
-/// Fails for a change that cannot be stored.
 fn check_change(user: &UserId, change: &VaultChange) -> Result<(), StoreError> {
     check_user(user, "a vault")?;
     let head = change.head.as_ref().map_or(0, Vec::len);
@@ -150,21 +149,8 @@ fn revision_and_head(row: Row<'_>) -> Result<(u64, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-fn record(row: Row<'_>) -> Result<VaultRecord> {
-    Ok(VaultRecord {
-        name: row.get(0)?,
-        envelope: row.get(1)?,
-    })
-}
-
-fn event(row: Row<'_>) -> Result<VaultEvent> {
-    Ok(VaultEvent {
-        time: row.get(0)?,
-        action: row.get(1)?,
-        subject: row.get(2)?,
-        actor: row.get(3)?,
-    })
-}
+reader! { record -> VaultRecord { name, envelope } }
+reader! { event -> VaultEvent { time, action, subject, actor } }
 
 statements! {
     /// The head, or an empty one of revision 0 if only records are left. Ordered by name, so that PostgreSQL takes the index.

@@ -2,9 +2,9 @@
 
 use crate::Answer;
 use crate::attachments::digest_of;
-use crate::engine::{Result, Row, statements, values};
+use crate::engine::{statements, values};
 use crate::store::Store;
-use crate::stored::check_user;
+use crate::stored::{check_user, reader};
 use lango_core::{CachedPage, UserId, WebCache};
 
 /// How many bytes of pages are stored for one user.
@@ -61,15 +61,7 @@ impl WebCache for Store {
     }
 }
 
-fn page(row: Row<'_>) -> Result<CachedPage> {
-    Ok(CachedPage {
-        fetched: row.get(0)?,
-        fresh_until: row.get(1)?,
-        etag: row.get(2)?,
-        last_modified: row.get(3)?,
-        content: row.get(4)?,
-    })
-}
+reader! { page -> CachedPage { fetched, fresh_until, etag, last_modified, content } }
 
 statements! {
     PAGE: r#"SELECT fetched, fresh_until, etag, last_modified, content FROM web_pages

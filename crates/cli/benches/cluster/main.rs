@@ -174,7 +174,7 @@ fn run(
 fn read_log(place: &Place, address: &str) -> Log {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let log = runtime.block_on(async {
-        let store = Store::postgres(address, "lango-orchestrator".into()).unwrap();
+        let store = Store::at(address, "lango-orchestrator".into()).unwrap();
         Log::read(&store).await
     });
     log.verified_by(place)

@@ -13,7 +13,8 @@ pub use delete::delete;
 pub use export::export;
 pub use import::import;
 use lango_core::{SessionId, StoreError, UserId};
-use lango_store::{Store, archive};
+use lango_store::Store;
+use lango_store::archive::{LogContents, verify_record};
 use std::sync::Arc;
 
 impl App {
@@ -41,10 +42,13 @@ pub async fn verify(app: &App, arguments: VerifyArguments) -> Result<Exit, Failu
             let done = format!("{} checked, {id}: event {events}", count(whole, "session"));
             ticker.show(|| done);
         };
-        let verified = archive::verify(&store, &id, &mut seen).await;
+        let verified = match store.session_record(&id).await {
+            Ok(record) => verify_record(&store, &record, &mut seen).await,
+            Err(error) => Err(error),
+        };
         ticker.clear();
         match verified {
-            Ok(events) => {
+            Ok(LogContents { events, .. }) => {
                 whole += 1;
                 let events = count(events, "event");
                 screen::print(&format!("{:<24}  {events}", one_line(id.as_str(), 100)))?;

@@ -67,7 +67,7 @@ impl Bench {
                 (Arc::new(store.expect("a database")), Some(folder))
             }
             Place::Postgres(address) => {
-                let store = Store::postgres(address, root);
+                let store = Store::at(address, root);
                 (Arc::new(store.expect("an address")), None)
             }
         };

@@ -12,7 +12,7 @@ impl Store {
     /// Creates a hidden session. An id that is taken is [`StoreError::Exists`].
     pub async fn start_import(&self, session: NewSession) -> Result<(), StoreError> {
         check_user(&session.user, format_args!("session `{}`", session.id))?;
-        let user = UserId::new(hidden_user(&session.user));
+        let user = hidden_user(&session.user);
         let hidden = NewSession { user, ..session };
         let created = self
             .engine

@@ -11,12 +11,12 @@ mod words;
 use super::{LogRow, SessionRecord};
 use crate::engine::text::hex;
 pub use attachment::{AttachmentLine, of_attachment};
-use lango_core::{SessionId, Text, Timestamp, UserId};
+use lango_core::UserId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-pub const FORM: u32 = 1;
+const FORM: u32 = 1;
 
 /// The form of a session with attachments, which older versions of lango cannot import.
 const FORM_WITH_ATTACHMENTS: u32 = 2;
@@ -38,38 +38,8 @@ pub enum Line {
 #[derive(Serialize, Deserialize)]
 pub struct Heading {
     lango_session: u32,
-    id: SessionId,
-    user: UserId,
-    created: Timestamp,
-    updated: Timestamp,
-    title: String,
-    events: u64,
-    hash: String,
-}
-
-impl Heading {
-    /// Announces lines of attachments.
-    pub fn with_attachments(self) -> Self {
-        Self {
-            lango_session: FORM_WITH_ATTACHMENTS,
-            ..self
-        }
-    }
-}
-
-/// The fields of an event's line that are not part of its stored text.
-#[derive(Serialize, Deserialize)]
-struct Envelope {
-    seq: u64,
-    session: SessionId,
-    turn: Text,
-    frame: Text,
-    author: Text,
-    time: Timestamp,
-    #[serde(default, skip_serializing)]
-    stored: Option<String>,
-    #[serde(skip_serializing)]
-    hash: String,
+    #[serde(flatten)]
+    record: SessionRecord,
 }
 
 /// The fields that an event's line must have. Beside them it may have its stored text.
@@ -90,16 +60,16 @@ const SESSION_FIELDS: [&str; 8] = [
 /// The error of a line that is valid but not as lango writes it.
 const CHANGED: &str = "it is not written as lango writes it; bytes of it were changed";
 
-pub fn heading(record: &SessionRecord) -> Heading {
+/// Makes the first line of a session that refers to this many attachments.
+pub fn heading(record: &SessionRecord, attachments: u64) -> Heading {
+    let lango_session = match attachments {
+        0 => FORM,
+        _ => FORM_WITH_ATTACHMENTS,
+    };
+    let record = record.clone();
     Heading {
-        lango_session: FORM,
-        id: record.id.clone(),
-        user: record.user.clone(),
-        created: record.created,
-        updated: record.updated,
-        title: record.title.clone(),
-        events: record.events,
-        hash: hex(&record.hash),
+        lango_session,
+        record,
     }
 }
 
@@ -114,33 +84,21 @@ pub fn sealed(object: &str) -> String {
 
 /// Writes the line of an event with its stored text unchanged. Returns `None` if the text does not fit on a line.
 pub fn of_event(row: &LogRow) -> serde_json::Result<Option<String>> {
+    let fits = |inner: &&str| !inner.trim().is_empty() && !inner.contains(|letter| letter < ' ');
     let inner = row.body.strip_prefix('{');
-    let inner = inner.and_then(|rest| rest.strip_suffix('}'));
-    let Some(inner) = inner.filter(|inner| !inner.trim().is_empty()) else {
-        return Ok(None);
-    };
-    if inner.contains(|letter: char| letter < ' ') {
-        return Ok(None);
-    }
-    let line = format!("{}{inner}{}", beginning(row)?, ending(&row.hash));
-    Ok(Some(line))
+    let inner = inner.and_then(|rest| rest.strip_suffix('}')).filter(fits);
+    let (beginning, ending) = (beginning(row)?, ending(&row.hash));
+    Ok(inner.map(|inner| format!("{beginning}{inner}{ending}")))
 }
 
 /// Writes the line of an event whose stored text does not fit on a line: its fields, and the stored text as a JSON string.
 pub fn spelled_out(row: &LogRow) -> serde_json::Result<Value> {
     let mut line: Map<String, Value> = serde_json::from_str(&row.body)?;
-    for (name, value) in [
-        ("seq", Value::from(row.seq)),
-        ("session", row.session.as_str().into()),
-        ("turn", Value::from(&*row.turn)),
-        ("frame", Value::from(&*row.frame)),
-        ("author", Value::from(&*row.author)),
-        ("time", row.time.0.into()),
-        ("stored", row.body.clone().into()),
-        ("hash", hex(&row.hash).into()),
-    ] {
-        line.insert(name.to_owned(), value);
+    if let Value::Object(fields) = serde_json::to_value(row)? {
+        line.extend(fields);
     }
+    line.insert("stored".to_owned(), row.body.clone().into());
+    line.insert("hash".to_owned(), hex(&row.hash).into());
     Ok(Value::Object(line))
 }
 
@@ -172,50 +130,35 @@ fn read_session(line: &str) -> Result<SessionRecord, String> {
             heading.lango_session
         ));
     }
-    let id = heading.id.as_str();
+    let SessionRecord {
+        id, user, title, ..
+    } = &heading.record;
+    let id = id.as_str();
     if id.is_empty() || id.len() > LONGEST_NAME || id.contains(is_no_part_of_an_id) {
         return Err("the id of the session cannot be used as an id".to_owned());
     }
-    if !heading.user.can_be_kept() {
+    if !user.can_be_kept() {
         return Err(format!(
             "the user of the session cannot be kept: it is empty, longer than {} bytes, or has control characters",
             UserId::LONGEST
         ));
     }
-    if heading.title.len() > LONGEST_NAME || heading.title.contains('\n') {
+    if title.len() > LONGEST_NAME || title.contains('\n') {
         return Err("the title of the session is no line of text".to_owned());
     }
-    Ok(SessionRecord {
-        id: heading.id,
-        user: heading.user,
-        title: heading.title,
-        created: heading.created,
-        updated: heading.updated,
-        events: heading.events,
-        hash: unhex(&heading.hash)?,
-    })
+    Ok(heading.record)
 }
 
 fn read_event(line: &str) -> Result<LogRow, String> {
-    let envelope: Envelope = serde_json::from_str(line)
+    let mut row: LogRow = serde_json::from_str(line)
         .map_err(|error| words::unread(line, &error, "an event of an export", &EVENT_FIELDS))?;
-    if envelope.author.is_empty() {
+    if row.author.is_empty() {
         return Err("its author is missing".to_owned());
     }
-    let hash = unhex(&envelope.hash)?;
-    let mut row = LogRow {
-        session: envelope.session,
-        seq: envelope.seq,
-        turn: envelope.turn,
-        frame: envelope.frame,
-        author: envelope.author,
-        time: envelope.time,
-        body: String::new(),
-        hash,
-    };
-    row.body = match envelope.stored {
-        Some(stored) => same_as(line, stored)?,
-        None => between(line, &row)?,
+    row.body = if row.body.is_empty() {
+        between(line, &row)?
+    } else {
+        same_as(line, row.body)?
     };
     Ok(row)
 }
@@ -245,16 +188,7 @@ fn same_as(line: &str, stored: String) -> Result<String, String> {
 }
 
 fn beginning(row: &LogRow) -> serde_json::Result<String> {
-    let mut text = serde_json::to_string(&Envelope {
-        seq: row.seq,
-        session: row.session.clone(),
-        turn: row.turn.clone(),
-        frame: row.frame.clone(),
-        author: row.author.clone(),
-        time: row.time,
-        stored: None,
-        hash: String::new(),
-    })?;
+    let mut text = serde_json::to_string(row)?;
     text.pop();
     text.push(',');
     Ok(text)
@@ -268,18 +202,21 @@ fn is_no_part_of_an_id(letter: char) -> bool {
     letter.is_control() || letter.is_whitespace()
 }
 
-fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    let wrong = || "its hash is no hash".to_owned();
-    if !matches!(text.len(), 0 | 64) {
-        return Err(wrong());
+pub(super) mod hash {
+    use crate::engine::text::hex;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(hash: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&hex(hash))
     }
-    let digit = |digit: u8| match digit {
-        b'0'..=b'9' => Ok(digit - b'0'),
-        b'a'..=b'f' => Ok(digit - b'a' + 10),
-        _ => Err(wrong()),
-    };
-    let pairs = text.as_bytes().chunks_exact(2);
-    pairs
-        .map(|pair| Ok(digit(pair[0])? << 4 | digit(pair[1])?))
-        .collect()
+
+    /// Accepts only what [`serialize`] writes.
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(text: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(text)?;
+        let byte = |at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+        let hash: Option<Vec<u8>> = (0..text.len()).step_by(2).map(byte).collect();
+        hash.filter(|hash| matches!(hash.len(), 0 | 32) && hex(hash) == text)
+            .ok_or_else(|| D::Error::custom("its hash is no hash"))
+    }
 }

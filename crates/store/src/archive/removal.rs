@@ -60,14 +60,13 @@ impl Store {
         Ok(is_removed)
     }
 
-    /// Lists hidden sessions of a user, after one.
     pub async fn hidden_sessions(
         &self,
         user: &UserId,
         after: Option<&SessionId>,
         limit: usize,
     ) -> Result<Vec<SessionId>, StoreError> {
-        self.ids(hidden_user(user), after, limit).await
+        self.session_ids(&hidden_user(user), after, limit).await
     }
 
     /// Lists a user's sessions that were not used since then and have no unfinished turn, the oldest first.
@@ -104,16 +103,10 @@ impl Store {
         if let Engine::Sqlite(sqlite) = &self.engine {
             return sqlite.compact().await;
         }
-        let remove_old_leases = || {
-            self.engine.write_twice((), |tx, ()| {
-                Box::pin(async move {
-                    let limit = values![REMOVED_AT_ONCE];
-                    let leases = tx.execute(DELETE_OLD_LEASES, limit).await?;
-                    Ok(leases + tx.execute(DELETE_OLD_TICKETS, limit).await?)
-                })
-            })
-        };
-        while remove_old_leases().await? > 0 {}
+        for statement in [DELETE_OLD_LEASES, DELETE_OLD_TICKETS] {
+            let values = values![REMOVED_AT_ONCE];
+            while self.engine.execute(statement, values).await? > 0 {}
+        }
         Ok(WipeOutcome::LeftToServer)
     }
 }
@@ -139,13 +132,10 @@ async fn remove_portion(tx: &mut Tx<'_>, session: &str) -> Result<bool> {
         }
     }
     for statement in DELETE_FEW {
-        tx.execute(statement, values![session]).await?;
+        if !tx.is_sqlite() || !statement.sqlite.is_empty() {
+            tx.execute(statement, values![session]).await?;
+        }
     }
-    if !tx.is_sqlite() {
-        tx.execute(DELETE_TICKETS, values![session]).await?;
-        tx.execute(DELETE_LEASE, values![session]).await?;
-    }
-    tx.execute(DELETE_SESSION, values![session]).await?;
     Ok(true)
 }
 
@@ -247,14 +237,17 @@ statements! {
 
     DELETE_TURNS: "DELETE FROM turns WHERE session = $1 AND ordinal <= (SELECT max(ordinal) FROM
         (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)";
-
-    DELETE_SESSION: "DELETE FROM sessions WHERE id = $1";
 }
 
-const DELETE_FEW: [Sql; 3] = [
+/// SQLite has no leases and no tickets for them.
+const DELETE_FEW: [Sql; 6] = [
     sql!("DELETE FROM approvals WHERE session = $1"),
     sql!("DELETE FROM remote_threads WHERE session = $1"),
     sql!("DELETE FROM watermarks WHERE session = $1"),
+    Sql::only_postgres("DELETE FROM hold_line WHERE session = $1 AND until <= clock_timestamp()"),
+    // The caller has this lease. Its fence is not used again: a sequence counts them.
+    Sql::only_postgres("DELETE FROM holds WHERE session = $1"),
+    sql!("DELETE FROM sessions WHERE id = $1"),
 ];
 
 const DELETE_MANY: [Sql; 3] = [
@@ -271,12 +264,6 @@ const DELETE_MANY: [Sql; 3] = [
         (SELECT seq FROM events WHERE session = $1 ORDER BY seq LIMIT $2) AS first)"
     ),
 ];
-
-// SQLite has no leases: the following are PostgreSQL's.
-const DELETE_TICKETS: Sql =
-    Sql::only_postgres("DELETE FROM hold_line WHERE session = $1 AND until <= clock_timestamp()");
-/// The caller has this lease. Its fence is not used again: a sequence counts them.
-const DELETE_LEASE: Sql = Sql::only_postgres("DELETE FROM holds WHERE session = $1");
 
 /// Expired leases of sessions that do not exist, and old tickets. Rare enough to scan the table.
 const DELETE_OLD_LEASES: Sql = Sql::only_postgres(
@@ -321,13 +308,12 @@ mod tests {
         let tables = || import::ALL.iter().chain(ALL).copied();
         let sessions = || OTHERS.into_iter().chain(tables());
         let statements = || sessions().chain(DELETE_FEW).chain(DELETE_MANY);
-        let leases = [DELETE_TICKETS, DELETE_LEASE];
-        for statement in statements().chain(leases).chain([RARE_APPENDS[0]]) {
+        for statement in statements().chain([RARE_APPENDS[0]]) {
             let plan = postgres.plan(statement).await;
             let sorts = plan.contains("Sort") && !may_sort(statement);
             assert!(!plan.contains("Seq Scan") && !sorts, "{plan}");
         }
-        for statement in statements() {
+        for statement in statements().filter(|statement| !statement.sqlite.is_empty()) {
             if may_sort(statement) {
                 let plan = sqlite_plan(statement).replace("SCAN first", "");
                 assert!(!plan.contains("SCAN"), "{plan}");

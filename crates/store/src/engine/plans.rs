@@ -86,7 +86,7 @@ impl ManyRows {
     /// Creates one with nothing but the rows of these statements.
     pub(crate) async fn only(statements: &str) -> Self {
         let address = postgres::empty();
-        let store = Store::postgres(&address, "root".into()).unwrap();
+        let store = Store::at(&address, "root".into()).unwrap();
         store.open_now().await.unwrap();
         let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
         tokio::spawn(connection);

@@ -426,7 +426,7 @@ INSERT INTO library_vectors (chunk, numbers) SELECT (3::bigint << 32) + n, '\x01
     #[tokio::test]
     async fn a_search_uses_the_index_whatever_the_values_are() {
         let address = postgres::empty_with_pgvector();
-        let store = Store::postgres(&address, "root".into()).unwrap();
+        let store = Store::at(&address, "root".into()).unwrap();
         store.open_now().await.unwrap();
         let (client, connection) = tokio_postgres::connect(&address, NoTls).await.unwrap();
         tokio::spawn(connection);

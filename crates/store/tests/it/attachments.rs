@@ -7,8 +7,8 @@ use lango_core::{
     Attachment, AttachmentStore, Batch, NewSession, SessionId, SessionStore, StoreError, Text,
     Timestamp, UserId,
 };
-use lango_store::archive::{LogRow, SessionRecord, next_rows, remove_hidden, verify};
-use lango_store::tables::TABLES;
+use lango_store::archive::{LogRow, SessionRecord, next_rows, remove_hidden};
+use lango_store::tables::tables;
 use lango_store::{Chain, Store};
 use lango_testkit::postgres;
 use lango_testkit::session_store_contract::{Sketch, attachment};
@@ -118,7 +118,12 @@ impl Place {
         let mut rows = [0; 3];
         let names = ["attachments", "attachment_references", "attachment_puts"];
         for (count, name) in rows.iter_mut().zip(names) {
-            let table = TABLES.iter().find(|table| table.name == name).unwrap();
+            let table = tables()
+                .await
+                .unwrap()
+                .iter()
+                .find(|table| table.name == name)
+                .unwrap();
             *count = self.store.count_rows(table).await.unwrap();
         }
         rows
@@ -269,7 +274,7 @@ async fn a_session_that_is_imported_refers_to_its_attachments(place: &Place) {
         assert_eq!(place.rows().await, [1, 1, 0]);
         if is_finished {
             place.store.finish_import(record.clone()).await.unwrap();
-            verify(&place.store, &id, &mut |_| ()).await.unwrap();
+            place.store.verify(&id).await.unwrap();
             place.delete(&id).await;
         } else {
             remove_hidden(&place.store, &id).await.unwrap();
@@ -281,7 +286,7 @@ async fn a_session_that_is_imported_refers_to_its_attachments(place: &Place) {
 async fn a_log_whose_attachment_is_missing_or_changed_is_damaged(place: &Place) {
     let file = place.put(b"hello").await;
     let id = place.session("s_1", &file).await;
-    assert_eq!(verify(&place.store, &id, &mut |_| ()).await.unwrap(), 1);
+    assert_eq!(place.store.verify(&id).await.unwrap(), 1);
     let change = match &place.direct {
         Direct::Sqlite(_) => "UPDATE attachments SET bytes = x'00'",
         Direct::Postgres(_) => r"UPDATE attachments SET bytes = '\x00'",
@@ -291,7 +296,7 @@ async fn a_log_whose_attachment_is_missing_or_changed_is_damaged(place: &Place) 
         ("DELETE FROM attachments", "is missing"),
     ] {
         place.execute(statement).await;
-        let damaged = verify(&place.store, &id, &mut |_| ()).await;
+        let damaged = place.store.verify(&id).await;
         let Err(StoreError::Damaged { seq: 1, detail, .. }) = damaged else {
             panic!("it should be damaged: {damaged:?}");
         };

@@ -27,6 +27,6 @@ async fn sqlite_store() -> Subject {
 }
 
 async fn postgres_store() -> Subject {
-    let store = Store::postgres(&postgres::empty(), "sketch-root".into()).unwrap();
+    let store = Store::at(&postgres::empty(), "sketch-root".into()).unwrap();
     Subject::new(store, ())
 }

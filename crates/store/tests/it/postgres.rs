@@ -24,7 +24,7 @@ const ROOT: &str = "house-keeper";
 
 /// The store at an address.
 fn at(address: &str) -> Store {
-    Store::postgres(address, ROOT.into()).unwrap()
+    Store::at(address, ROOT.into()).unwrap()
 }
 
 /// A lease that a test can wait for, and that a busy machine still renews in time.

@@ -279,7 +279,7 @@ impl Shelf {
             Self::File(folder) => {
                 Arc::new(Store::open_sqlite(folder.path().join("lango.db"), root).unwrap())
             }
-            Self::Postgres(address) => Arc::new(Store::postgres(address, root).unwrap()),
+            Self::Postgres(address) => Arc::new(Store::at(address, root).unwrap()),
         }
     }
 }

@@ -131,10 +131,7 @@ fn damaged(error: StoreError) -> Failure {
 
 /// The first line of a session. One that nobody could import is not written.
 fn line_of_session(record: &SessionRecord, attachments: u64) -> Result<String, Failure> {
-    let heading = match attachments {
-        0 => line::heading(record),
-        _ => line::heading(record).with_attachments(),
-    };
+    let heading = line::heading(record, attachments);
     let text = line::sealed(&screen::json(&heading, Layout::Line)?);
     match line::read(&text) {
         Ok(Line::Session(read)) if read == *record => Ok(text),

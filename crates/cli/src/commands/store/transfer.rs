@@ -69,12 +69,9 @@ fn open(
     open_mode: OpenMode,
 ) -> Result<Arc<Store>, Failure> {
     let root = root.clone();
-    Ok(match (location, open_mode) {
-        (StoreLocation::Sqlite(path), OpenMode::Normal) => Arc::new(Store::sqlite(path, root)?),
-        (StoreLocation::Sqlite(path), OpenMode::TransferTarget) => {
-            Arc::new(Store::sqlite_transfer_target(path, root)?)
-        }
-        (StoreLocation::Postgres(address), open_mode) => {
+    Ok(match location {
+        StoreLocation::Sqlite(path) => Arc::new(Store::sqlite_with(path, root, open_mode)?),
+        StoreLocation::Postgres(address) => {
             let options = PostgresOptions {
                 open_mode,
                 ..PostgresOptions::default()

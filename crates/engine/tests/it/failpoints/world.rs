@@ -90,7 +90,7 @@ impl Databases {
             let number = made.fetch_add(1, Ordering::Relaxed);
             let address = address.clone();
             let open = move || {
-                let store = Store::postgres(&address, "lango-orchestrator".into());
+                let store = Store::at(&address, "lango-orchestrator".into());
                 Arc::new(store.unwrap()) as Arc<dyn SessionStore>
             };
             Database {

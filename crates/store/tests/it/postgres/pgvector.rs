@@ -209,7 +209,7 @@ async fn store_says(store: &Store) -> String {
 #[tokio::test]
 async fn an_index_that_exists_is_used_except_for_a_small_share_of_the_vectors() {
     let address = database().await;
-    let usual = Store::postgres(&address, ROOT.into()).unwrap();
+    let usual = Store::at(&address, ROOT.into()).unwrap();
     let small = fill(&usual, "ada", "small", 300).await;
     let said = why(&usual).await;
     assert!(said.ends_with("is of use from 20000 vectors on"), "{said}");

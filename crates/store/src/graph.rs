@@ -25,7 +25,13 @@ pub use name::{Name, NameError};
 pub(crate) use statements::{ALL as STATEMENTS, LOOKUPS};
 pub use walk::{Direction, Step, Traversal, Truncation, Walk, WalkLimits};
 
+use crate::engine::records;
 use lango_core::{Source, Timestamp};
+
+records! {
+    Entity { name, kind }
+    Fact { subject, predicate, object, source, confidence, created, valid_from, valid_to }
+}
 
 /// The most facts in one answer, whatever limit was requested.
 pub const MOST_FACTS: usize = 1000;

@@ -54,7 +54,7 @@ impl Name {
     }
 
     /// A name that was checked before it was stored.
-    pub(super) fn stored(text: Text) -> Self {
+    pub(crate) fn stored(text: Text) -> Self {
         Self(text)
     }
 }

@@ -1,20 +1,24 @@
 //! Stores facts, and ends one.
 
-use super::query::{fact, name_id};
+use super::query::{facts, matching};
 use super::statements as sql;
-use super::{EndOutcome, Entity, Name, NameKind, NewFact, RelateOutcome, Triple};
+use super::{EndOutcome, Name, NewFact, RelateOutcome, Triple, Validity};
 use crate::Answer;
-use crate::engine::{Failure, Result, Row, ToValue as _, Tx, Value, bulk_row, values};
+use crate::engine::{Failure, Result, Row, Sql, ToValue as _, Tx, Value, bulk_row, values, work};
 use crate::store::Store;
+use foldhash::{HashMap, HashMapExt as _};
 use lango_core::{StoreError, Timestamp, Trust, UserId};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 /// Attempts to create the row of a user whose graph another replica deletes at the same time.
 const MAX_ATTEMPTS: usize = 8;
 
 /// Facts stored in one transaction.
 const BATCH: usize = 256;
+
+/// The id of a fact that is not inserted yet.
+const NEW: i64 = 0;
 
 /// The ids of a fact's subject, predicate and object.
 type TripleIds = [i64; 3];
@@ -23,18 +27,16 @@ impl Store {
     /// Stores a fact. See [`RelateOutcome`] for one that holds already.
     pub fn relate(&self, user: &UserId, new: NewFact) -> Answer<'_, RelateOutcome> {
         let given = (user.clone(), new);
-        self.engine.write(given, |tx, (user, new)| {
-            Box::pin(async move {
-                let changes = store(tx, user, std::slice::from_ref(new)).await?;
-                let [(id, change)] = changes[..] else {
-                    return Err(Failure::other("a fact was not stored"));
-                };
-                let fact = fact(tx, id).await?;
-                Ok(match change {
-                    Change::New => RelateOutcome::New(fact),
-                    Change::Confirmed => RelateOutcome::Confirmed(fact),
-                    Change::None => RelateOutcome::Known(fact),
-                })
+        work!(self.engine.write(given), |tx, user, new| {
+            let changes = store(tx, user, std::slice::from_ref(new)).await?;
+            let [(id, change)] = changes[..] else {
+                return Err(Failure::other("a fact was not stored"));
+            };
+            let fact = facts(tx, &[id]).await?.remove(0);
+            Ok(match change {
+                Change::New => RelateOutcome::New(fact),
+                Change::Confirmed => RelateOutcome::Confirmed(fact),
+                Change::None => RelateOutcome::Known(fact),
             })
         })
     }
@@ -47,12 +49,10 @@ impl Store {
         while facts.len() > 0 {
             let batch: Vec<NewFact> = facts.by_ref().take(BATCH).collect();
             let given = (user.clone(), batch);
-            let batch = self.engine.write(given, |tx, (user, facts)| {
-                Box::pin(async move {
-                    let changes = store(tx, user, facts).await?;
-                    let new = changes.iter().filter(|(_, change)| *change == Change::New);
-                    Ok(new.count() as u64)
-                })
+            let batch = work!(self.engine.write(given), |tx, user, facts| {
+                let changes = store(tx, user, facts).await?;
+                let new = changes.iter().filter(|(_, change)| *change == Change::New);
+                Ok(new.count() as u64)
             });
             new += batch.await?;
         }
@@ -69,32 +69,23 @@ impl Store {
         at: Timestamp,
     ) -> Answer<'_, EndOutcome> {
         let given = (user.clone(), triple, by, at);
-        self.engine
-            .write(given, |tx, &(ref user, ref triple, by, at)| {
-                Box::pin(async move {
-                    let Some(user) = lock_user(tx, user).await? else {
-                        return Ok(EndOutcome::NotFound);
-                    };
-                    let subject = name_id(tx, user, NameKind::Entity, &triple.subject).await?;
-                    let predicate =
-                        name_id(tx, user, NameKind::Predicate, &triple.predicate).await?;
-                    let object = name_id(tx, user, NameKind::Entity, &triple.object).await?;
-                    let (Some(subject), Some(predicate), Some(object)) =
-                        (subject, predicate, object)
-                    else {
-                        return Ok(EndOutcome::NotFound);
-                    };
-                    let current = current(tx, &[[subject, predicate, object]]).await?;
-                    let Some(&Current { id, assertion, .. }) = current.values().next() else {
-                        return Ok(EndOutcome::NotFound);
-                    };
-                    if assertion.is_trusted && by == Trust::Untrusted {
-                        return Ok(EndOutcome::Protected(fact(tx, id).await?));
-                    }
-                    tx.execute(sql::END, values![id, at]).await?;
-                    Ok(EndOutcome::Ended(fact(tx, id).await?))
-                })
-            })
+        work!(self.engine.write(given), |tx, user, triple, by, at| {
+            let Some(user) = lock_user(tx, user).await? else {
+                return Ok(EndOutcome::NotFound);
+            };
+            let names = [&triple.subject, &triple.predicate, &triple.object].map(Some);
+            let ids = matching(tx, user, names, Validity::Current, 1).await?;
+            let Some(mut fact) = facts(tx, &ids).await?.pop() else {
+                return Ok(EndOutcome::NotFound);
+            };
+            if fact.source.trust == Trust::Trusted && *by == Trust::Untrusted {
+                return Ok(EndOutcome::Protected(fact));
+            }
+            let end = fact.valid_from.max(*at);
+            tx.execute(sql::END, values![ids[0], end]).await?;
+            fact.valid_to = Some(end);
+            Ok(EndOutcome::Ended(fact))
+        })
     }
 }
 
@@ -140,33 +131,13 @@ impl Assertion {
     }
 }
 
-/// A fact that holds, or will at the end of the transaction.
-struct Current {
-    /// 0 until it is inserted.
-    id: i64,
-    assertion: Assertion,
-    /// Whether the assertion differs from the stored one.
-    is_changed: bool,
-}
-
-impl Current {
-    fn new(id: i64, assertion: Assertion) -> Self {
-        let is_changed = false;
-        Self {
-            id,
-            assertion,
-            is_changed,
-        }
-    }
-}
-
 /// Stores facts one after the other; returns the id of each and what changed.
 async fn store(tx: &mut Tx<'_>, user: &UserId, facts: &[NewFact]) -> Result<Vec<(i64, Change)>> {
     let user = lock_or_insert_user(tx, user).await?;
-    let triples = triples(tx, user, facts).await?;
-    let sources = sources(tx, user, facts).await?;
+    let (triples, sources) = ids(tx, user, facts).await?;
     let mut current = current(tx, &triples).await?;
-    let (mut new, mut changes) = (Vec::new(), Vec::with_capacity(facts.len()));
+    let (mut new, mut changed) = (Vec::new(), BTreeSet::new());
+    let mut changes = Vec::with_capacity(facts.len());
     for ((fact, triple), source) in facts.iter().zip(&triples).zip(sources) {
         let assertion = Assertion {
             source,
@@ -175,63 +146,70 @@ async fn store(tx: &mut Tx<'_>, user: &UserId, facts: &[NewFact]) -> Result<Vec<
         };
         changes.push(match current.get_mut(triple) {
             None => {
-                current.insert(*triple, Current::new(0, assertion));
+                current.insert(*triple, (NEW, assertion));
                 new.push((triple, fact));
                 Change::New
             }
-            Some(current) if assertion.replaces(current.assertion) => {
-                current.assertion = assertion;
-                current.is_changed = true;
+            Some((id, stored)) if assertion.replaces(*stored) => {
+                *stored = assertion;
+                if *id != NEW {
+                    changed.insert(triple);
+                }
                 Change::Confirmed
             }
             Some(_) => Change::None,
         });
     }
-    let changed = current
-        .values()
-        .filter(|fact| fact.is_changed && fact.id != 0);
-    let changed: Vec<_> = changed
-        .map(|fact| bulk_row![fact.id, fact.assertion.source, fact.assertion.confidence])
-        .collect();
+    let changed = changed.into_iter().map(|triple| {
+        let (id, assertion) = &current[triple];
+        bulk_row![id, assertion.source, assertion.confidence]
+    });
+    let changed: Vec<_> = changed.collect();
     tx.batch(sql::SET_ASSERTIONS, &[], &changed, |_| Ok(()))
         .await?;
     let new = new.into_iter().map(|(triple, fact)| {
-        let [subject, predicate, object] = triple;
-        let Assertion {
-            source, confidence, ..
-        } = &current[triple].assertion;
-        bulk_row![
+        let [subject, predicate, object] = triple.map(Value::Int);
+        let (_, assertion) = current[triple];
+        [
             subject,
             predicate,
             object,
-            source,
-            confidence,
-            fact.created,
-            fact.valid_from
+            Value::Int(assertion.source),
+            Value::Real(assertion.confidence),
+            fact.created.to_value(),
+            fact.valid_from.to_value(),
         ]
     });
     let new: Vec<_> = new.collect();
-    let id = |row: Row<'_>| Ok((triple_in(row)?, row.get(0)?));
-    for (triple, id) in tx.batch(sql::INSERT_FACTS, &[], &new, id).await? {
-        current.entry(triple).and_modify(|fact| fact.id = id);
-    }
+    let set_id = |row: Row<'_>| {
+        let id = row.get(0)?;
+        current
+            .entry(triple_in(row)?)
+            .and_modify(|fact| fact.0 = id);
+        Ok(())
+    };
+    tx.batch(sql::INSERT_FACTS, &[], &new, set_id).await?;
     let changes = triples.iter().zip(changes);
-    let changes = changes.map(|(triple, change)| (current[triple].id, change));
+    let changes = changes.map(|(triple, change)| (current[triple].0, change));
     Ok(changes.collect())
 }
 
-async fn current(tx: &mut Tx<'_>, triples: &[TripleIds]) -> Result<HashMap<TripleIds, Current>> {
-    let triples = triples.iter().map(|triple| triple.map(Value::Int));
-    let triples: Vec<_> = triples.collect();
+/// The facts that hold, with their ids and who asserts them.
+async fn current(
+    tx: &mut Tx<'_>,
+    triples: &[TripleIds],
+) -> Result<HashMap<TripleIds, (i64, Assertion)>> {
+    let wanted = triples.iter().map(|triple| triple.map(Value::Int));
+    let wanted: Vec<_> = wanted.collect();
     let fact = |row: Row<'_>| {
         let assertion = Assertion {
             confidence: row.get(4)?,
             is_trusted: row.get(5)?,
             source: row.get(6)?,
         };
-        Ok((triple_in(row)?, Current::new(row.get(0)?, assertion)))
+        Ok((triple_in(row)?, (row.get(0)?, assertion)))
     };
-    let found = tx.batch(sql::CURRENT_FACTS, &[], &triples, fact).await?;
+    let found = tx.batch(sql::CURRENT_FACTS, &[], &wanted, fact).await?;
     Ok(found.into_iter().collect())
 }
 
@@ -239,98 +217,126 @@ fn triple_in(row: Row<'_>) -> Result<TripleIds> {
     Ok([row.get(1)?, row.get(2)?, row.get(3)?])
 }
 
-/// The ids of each fact's names; inserts names that are not known yet.
-async fn triples<'f>(tx: &mut Tx<'_>, user: i64, facts: &'f [NewFact]) -> Result<Vec<TripleIds>> {
-    let (mut entities, mut predicates) = (NewNames::new(), NewNames::new());
+/// The ids of each fact's names, and of its source; inserts those that are not known yet.
+async fn ids(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<(Vec<TripleIds>, Vec<i64>)> {
     let keys = facts.iter().map(|fact| {
-        let mut entity = |entity: &'f Entity| {
-            let key = entity.name.key();
-            let name = (entity.name.as_str(), None);
-            let known = entities.entry(key.clone()).or_insert(name);
-            known.1 = entity.kind.as_ref().map(Name::as_str).or(known.1);
-            key
-        };
-        let (subject, object) = (entity(&fact.subject), entity(&fact.object));
-        let predicate = fact.predicate.predicate_key();
-        let name = (fact.predicate.as_str(), None);
-        predicates.entry(predicate.clone()).or_insert(name);
-        (subject, predicate, object)
+        let (subject, object) = (fact.subject.name.key(), fact.object.name.key());
+        [subject, fact.predicate.predicate_key(), object]
     });
-    let keys: Vec<_> = keys.collect();
-    let entities = ids(tx, user, NameKind::Entity, &entities).await?;
-    let predicates = ids(tx, user, NameKind::Predicate, &predicates).await?;
-    let triples = keys.iter().map(|(subject, predicate, object)| {
-        [entities[subject], predicates[predicate], entities[object]]
-    });
-    Ok(triples.collect())
-}
-
-/// Names in some facts by key: as each was first written, and the last type that was given.
-type NewNames<'a> = BTreeMap<String, (&'a str, Option<&'a str>)>;
-
-/// The id of each name by its key; inserts new names, and stores types that differ from the known ones.
-async fn ids(
-    tx: &mut Tx<'_>,
-    user: i64,
-    kind: NameKind,
-    names: &NewNames<'_>,
-) -> Result<HashMap<String, i64>> {
-    let (by_key, insert, columns) = match kind {
-        NameKind::Entity => (sql::ENTITIES_BY_KEY, sql::INSERT_ENTITIES, 3),
-        // They have no types.
-        NameKind::Predicate => (sql::PREDICATES_BY_KEY, sql::INSERT_PREDICATES, 2),
-    };
-    let keys: Vec<_> = names.keys().map(|key| [key.to_value()]).collect();
-    let mut changed = Vec::new();
-    let known = |row: Row<'_>| {
-        let (id, key): (i64, String) = (row.get(0)?, row.get(1)?);
-        let known: Option<Cow<'_, str>> = row.get(2)?;
-        if let Some((_, Some(kind))) = names.get(&key)
-            && known.as_deref() != Some(kind)
-        {
-            changed.push([Value::Int(id), kind.to_value()]);
-        }
-        Ok((key, id))
-    };
-    let known = tx.batch(by_key, values![user], &keys, known).await?;
-    tx.batch(sql::SET_KINDS, &[], &changed, |_| Ok(())).await?;
-    let mut ids: HashMap<String, i64> = known.into_iter().collect();
-    let new = names.iter().filter(|(key, _)| !ids.contains_key(*key));
-    let new = new.map(|(key, (name, kind))| {
-        let mut row = bulk_row![key, name, kind];
-        row.truncate(columns);
-        row
-    });
-    let new: Vec<_> = new.collect();
-    let inserted = |row: Row<'_>| Ok((row.get(1)?, row.get(0)?));
-    ids.extend(tx.batch(insert, values![user], &new, inserted).await?);
-    Ok(ids)
-}
-
-/// The id of each fact's source; inserts those that are not known yet.
-async fn sources(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<Vec<i64>> {
-    let source = |fact: &NewFact| (fact.source.name.to_string(), is_trusted(fact));
-    let wanted: BTreeSet<(String, bool)> = facts.iter().map(source).collect();
-    let names: BTreeSet<&str> = wanted.iter().map(|(name, _)| name.as_str()).collect();
-    let names: Vec<_> = names.iter().map(|name| [name.to_value()]).collect();
-    let stored = |row: Row<'_>| Ok(((row.get(1)?, row.get(2)?), row.get(0)?));
-    let known = tx
-        .batch(sql::SOURCES_BY_NAME, values![user], &names, stored)
-        .await?;
-    let mut ids: HashMap<(String, bool), i64> = known.into_iter().collect();
-    let new = wanted.iter().filter(|source| !ids.contains_key(*source));
-    let new: Vec<_> = new
-        .map(|(name, trusted)| bulk_row![name, trusted])
-        .collect();
-    ids.extend(
-        tx.batch(sql::INSERT_SOURCES, values![user], &new, stored)
+    let keys: Vec<[String; 3]> = keys.collect();
+    let (mut entities, mut predicates) = (Names::new(3), Names::new(2));
+    // Untrusted ones, then trusted ones.
+    let mut sources = [Names::new(1), Names::new(1)];
+    let mut places = Vec::with_capacity(facts.len());
+    for (fact, [subject, predicate, object]) in facts.iter().zip(&keys) {
+        let source = &fact.source.name;
+        places.push([
+            entities.add(
+                subject,
+                fact.subject.name.as_str(),
+                fact.subject.kind.as_ref(),
+            ),
+            predicates.add(predicate, fact.predicate.as_str(), None),
+            entities.add(object, fact.object.name.as_str(), fact.object.kind.as_ref()),
+            sources[usize::from(is_trusted(fact))].add(source, source, None),
+        ]);
+    }
+    let (by_key, insert) = (sql::ENTITIES_BY_KEY, sql::INSERT_ENTITIES);
+    let entities = entities.ids(tx, by_key, insert, values![user]).await?;
+    let (by_key, insert) = (sql::PREDICATES_BY_KEY, sql::INSERT_PREDICATES);
+    let predicates = predicates.ids(tx, by_key, insert, values![user]).await?;
+    let (by_name, insert) = (sql::SOURCES_BY_NAME, sql::INSERT_SOURCES);
+    let [untrusted, trusted] = sources;
+    let sources = [
+        untrusted
+            .ids(tx, by_name, insert, values![user, false])
             .await?,
-    );
-    let missing = || Failure::other("a source was not stored");
-    let ids = facts
-        .iter()
-        .map(|fact| ids.get(&source(fact)).copied().ok_or_else(missing));
-    ids.collect()
+        trusted
+            .ids(tx, by_name, insert, values![user, true])
+            .await?,
+    ];
+    let of_facts = facts.iter().zip(places);
+    let ids = of_facts.map(|(fact, [subject, predicate, object, source])| {
+        let triple = [entities[subject], predicates[predicate], entities[object]];
+        (triple, sources[usize::from(is_trusted(fact))][source])
+    });
+    Ok(ids.unzip())
+}
+
+/// Distinct names in the order in which they came.
+struct Names<'a> {
+    /// How many of key, name and type are stored.
+    columns: usize,
+    /// Where the name with a key is in the list.
+    places: HashMap<&'a str, usize>,
+    list: Vec<NewName<'a>>,
+}
+
+struct NewName<'a> {
+    key: &'a str,
+    /// As it was first written.
+    name: &'a str,
+    /// The last type that was given.
+    kind: Option<&'a str>,
+}
+
+impl<'a> Names<'a> {
+    fn new(columns: usize) -> Self {
+        Self {
+            columns,
+            places: HashMap::new(),
+            list: Vec::new(),
+        }
+    }
+
+    /// Returns the place of a name in the list.
+    fn add(&mut self, key: &'a str, name: &'a str, kind: Option<&'a Name>) -> usize {
+        let kind = kind.map(Name::as_str);
+        let place = *self.places.entry(key).or_insert(self.list.len());
+        match self.list.get_mut(place) {
+            Some(known) => known.kind = kind.or(known.kind),
+            None => self.list.push(NewName { key, name, kind }),
+        }
+        place
+    }
+
+    /// Returns the id of each name in the list. Inserts new names, and stores types that differ from the known ones.
+    async fn ids(
+        &self,
+        tx: &mut Tx<'_>,
+        by_key: Sql,
+        insert: Sql,
+        shared: &[Value<'_>],
+    ) -> Result<Vec<i64>> {
+        let mut ids = vec![0; self.list.len()];
+        let mut changed = Vec::new();
+        let known = |row: Row<'_>| {
+            let place = self.places[&*row.get::<Cow<'_, str>>(1)?];
+            ids[place] = row.get(0)?;
+            if let Some(kind) = self.list[place].kind
+                && row.get::<Option<Cow<'_, str>>>(2)?.as_deref() != Some(kind)
+            {
+                changed.push([Value::Int(ids[place]), kind.to_value()]);
+            }
+            Ok(())
+        };
+        let keys: Vec<_> = self.list.iter().map(|new| [new.key.to_value()]).collect();
+        tx.batch(by_key, shared, &keys, known).await?;
+        tx.batch(sql::SET_KINDS, &[], &changed, |_| Ok(())).await?;
+        let new = self.list.iter().zip(&ids).filter(|(_, id)| **id == 0);
+        let new = new.map(|(new, _)| {
+            let mut row = bulk_row![new.key, new.name, new.kind];
+            row.truncate(self.columns);
+            row
+        });
+        let new: Vec<_> = new.collect();
+        let inserted = |row: Row<'_>| {
+            ids[self.places[&*row.get::<Cow<'_, str>>(1)?]] = row.get(0)?;
+            Ok(())
+        };
+        tx.batch(insert, shared, &new, inserted).await?;
+        Ok(ids)
+    }
 }
 
 fn is_trusted(fact: &NewFact) -> bool {

@@ -126,9 +126,11 @@ impl Store {
             }
             let mut ids: BTreeSet<MemoryId> = request.ids.iter().copied().collect();
             if request.with_parts {
-                follow(tx, owner, &mut ids, Relation::Parts).await?;
+                // An observation has no parts.
+                let is_reflection = |id: &&MemoryId| matches!(id, MemoryId::Reflection(_));
+                follow(tx, owner, &mut ids, PARTS_OF, is_reflection).await?;
             }
-            follow(tx, owner, &mut ids, Relation::Wholes).await?;
+            follow(tx, owner, &mut ids, WHOLES_OF, |id| !is_saved(id)).await?;
             let deleted = delete(tx, owner, &ids).await?;
             let turns: Vec<_> = request.turns.iter().map(|turn| [turn.to_value()]).collect();
             let shared = values![owner.session, owner.user];
@@ -138,33 +140,19 @@ impl Store {
     }
 }
 
-/// How one recollection leads to others.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Relation {
-    Parts,
-    Wholes,
-}
-
-/// Adds all recollections that can be reached, a generation at a time. None leads back to itself, so this ends.
+/// Adds all recollections that a statement reaches from those that lead on, a generation at a time. None leads back to
+/// itself, so this ends.
 async fn follow(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,
     found: &mut BTreeSet<MemoryId>,
-    relation: Relation,
+    statement: Sql,
+    leads_on: fn(&&MemoryId) -> bool,
 ) -> Result<()> {
-    let statement = match relation {
-        Relation::Parts => PARTS_OF,
-        Relation::Wholes => WHOLES_OF,
-    };
     let mut open: Vec<MemoryId> = found.iter().copied().collect();
     while !open.is_empty() {
-        let from = open.iter().filter_map(|id| match id {
-            // An observation has no parts.
-            MemoryId::Observation(_) if relation == Relation::Parts => None,
-            MemoryId::Saved(_) => None,
-            id => Some([id.number().to_value()]),
-        });
-        let from: Vec<_> = from.collect();
+        let from = open.iter().filter(leads_on);
+        let from: Vec<_> = from.map(|id| [id.number().to_value()]).collect();
         let shared = values![owner.session, owner.user];
         let reached = tx.batch(statement, shared, &from, |row| {
             Ok(row.get::<Generation>(1)?.id(row.get(0)?))
@@ -224,16 +212,11 @@ async fn insert(
     generation: Generation,
     new: &NewRecollection,
 ) -> Result<MemoryId> {
+    let MemoryOwner { session, user } = owner;
+    let ((first, last), text, created) = (new.turns, &new.text, new.created);
+    let (source, trust) = (&new.source.name, new.source.trust);
     let values = values![
-        owner.session,
-        owner.user,
-        generation,
-        new.turns.0,
-        new.turns.1,
-        new.text,
-        new.source.name,
-        new.source.trust,
-        new.created,
+        session, user, generation, first, last, text, source, trust, created,
     ];
     let number = tx.value(INSERT_RECOLLECTION, values).await?;
     let number = number.ok_or_else(|| Failure::other("a recollection was not stored"))?;
@@ -251,7 +234,6 @@ async fn set_parts(
     let MemoryId::Reflection(whole) = whole else {
         return Err(Failure::other(format!("`{whole}` is not a reflection")));
     };
-    let is_saved = |part: &&MemoryId| matches!(part, MemoryId::Saved(_));
     if let Some(part) = parts.iter().find(is_saved) {
         return Err(Failure::other(format!("`{part}` cannot be condensed")));
     }
@@ -263,4 +245,8 @@ async fn set_parts(
         None => Ok(()),
         Some(part) => Err(Failure::other(format!("`{part}` was condensed already"))),
     }
+}
+
+fn is_saved(id: &&MemoryId) -> bool {
+    matches!(id, MemoryId::Saved(_))
 }

@@ -8,7 +8,7 @@ use super::statements as sql;
 use super::walker::{Edge, Walker};
 use super::{Direction, NameKind, Step, Traversal, Walk};
 use crate::Answer;
-use crate::engine::{Result, Sql, ToValue as _, Tx, bulk_row, work};
+use crate::engine::{FromRow as _, Result, Row, Sql, ToValue as _, Tx, bulk_row, work};
 use crate::store::Store;
 use foldhash::{HashMap, HashMapExt as _};
 use lango_core::UserId;
@@ -82,15 +82,7 @@ struct Edges<'a, 'c> {
     /// One for each direction.
     statements: Vec<Sql>,
     /// For each direction the edges that were fetched ahead, by near entity.
-    ahead: Vec<HashMap<i64, Fetched>>,
-}
-
-/// The first edges of an entity in one direction.
-#[derive(Clone, Default)]
-struct Fetched {
-    edges: Vec<Edge>,
-    /// Whether there may be more.
-    has_more: bool,
+    ahead: Vec<HashMap<i64, Vec<Edge>>>,
 }
 
 impl Edges<'_, '_> {
@@ -102,28 +94,25 @@ impl Edges<'_, '_> {
         direction: usize,
     ) -> Result<ControlFlow<()>> {
         let mut quota = walker.quota(entity);
+        // A statement of PostgreSQL costs a round trip, one of SQLite about as much as a row. Some edges are fetched in excess
+        // of the quota, because they lead to visited entities.
+        let is_remote = self.tx.is_remote();
+        let (entities, spare) = if is_remote { (32, 32) } else { (1, 4) };
+        let limit = (quota.edges + spare).min(quota.looks + 1);
         if !self.ahead[direction].contains_key(&entity) {
-            // A statement of PostgreSQL costs a round trip, one of SQLite about as much as a row. Some edges are fetched in
-            // excess of the quota, because they lead to visited entities.
-            let (entities, spare) = if self.tx.is_remote() {
-                (32, 32)
-            } else {
-                (1, 4)
-            };
             let near = std::iter::once(entity).chain(walker.ahead());
             let near: Vec<i64> = near.take(entities).collect();
-            let limit = (quota.edges + spare).min(quota.looks + 1);
             self.ahead[direction] = self.fetch(&near, direction, limit).await?;
         }
         let first = self.ahead[direction].remove(&entity).unwrap_or_default();
-        let taken = first.edges.len();
-        let followed = walker.take_all((entity, depth), &mut quota, first.edges);
-        if !first.has_more || quota.is_spent || followed.is_break() {
+        let taken = first.len();
+        let followed = walker.take_all((entity, depth), &mut quota, first);
+        if taken < limit || quota.is_spent || followed.is_break() {
             return Ok(followed);
         }
         let limit = taken + quota.looks + 1;
         let mut rest = self.fetch(&[entity], direction, limit).await?;
-        let rest = rest.remove(&entity).unwrap_or_default().edges;
+        let rest = rest.remove(&entity).unwrap_or_default();
         let rest = rest.into_iter().skip(taken);
         Ok(walker.take_all((entity, depth), &mut quota, rest))
     }
@@ -134,25 +123,19 @@ impl Edges<'_, '_> {
         near: &[i64],
         direction: usize,
         limit: usize,
-    ) -> Result<HashMap<i64, Fetched>> {
+    ) -> Result<HashMap<i64, Vec<Edge>>> {
         let mut shared = bulk_row![limit, self.has_kinds];
         shared.extend(self.predicates.iter().map(|ids| ids.to_value()));
-        let unknown = near.iter().map(|entity| (*entity, Fetched::default()));
-        let mut fetched: HashMap<i64, Fetched> = unknown.collect();
+        let unknown = near.iter().map(|entity| (*entity, Vec::new()));
+        let mut fetched: HashMap<i64, Vec<Edge>> = unknown.collect();
+        let add = |row: Row<'_>| {
+            let edges = fetched.entry(row.get(0)?).or_default();
+            edges.push(Edge::read(row, &mut 1)?);
+            Ok(())
+        };
         let statement = self.statements[direction];
-        self.tx
-            .batch(statement, &shared, &rows_of(near), |row| {
-                let edge = Edge {
-                    fact: row.get(1)?,
-                    far: row.get(2)?,
-                    kind: row.get(3)?,
-                };
-                let of_entity = fetched.entry(row.get(0)?).or_default();
-                of_entity.edges.push(edge);
-                of_entity.has_more = of_entity.edges.len() >= limit;
-                Ok(())
-            })
-            .await?;
+        let near = rows_of(near);
+        self.tx.batch(statement, &shared, &near, add).await?;
         Ok(fetched)
     }
 }

@@ -105,16 +105,9 @@ async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<()>
     let new: Vec<_> = new.map(|part| &*part.document).collect();
     let names: BTreeSet<_> = new.iter().map(|new| name_of(new)).collect();
     let rows = new.iter().map(|new| {
-        let NewDocument {
-            collection,
-            source,
-            title,
-            hash,
-            size,
-            added,
-        } = new;
-        let (trust, hash) = (trust_word(source.trust), &hash[..]);
-        bulk_row![collection.0, source.name, trust, title, hash, size, added]
+        let (collection, name, title) = (&new.collection.0, &new.source.name, &new.title);
+        let (trust, hash) = (trust_word(new.source.trust), &new.hash[..]);
+        bulk_row![collection, name, trust, title, hash, new.size, new.added]
     });
     let rows: Vec<_> = rows.collect();
     let inserted = tx

@@ -57,18 +57,11 @@ impl Store {
                 version = newest + 1;
             }
             let document = write_document(tx, part).await?;
-            let trust = trust_word(entry.source.trust);
+            let (key, category, content) = (&entry.key, &entry.category, &entry.content);
+            let (source, trust) = (&entry.source.name, trust_word(entry.source.trust));
+            let saved = entry.saved;
             let values = values![
-                user,
-                entry.key,
-                version,
-                entry.category,
-                entry.content,
-                tags,
-                entry.source.name,
-                trust,
-                entry.saved,
-                document,
+                user, key, version, category, content, tags, source, trust, saved, document,
             ];
             tx.execute(sql::INSERT_KNOWLEDGE, values).await?;
             Ok(VectorOutcome::Done((version, true)))
@@ -97,17 +90,11 @@ impl Store {
             // This deletes the old row too.
             remove_old(tx, user, known.flatten()).await?;
             let document = write_document(tx, part).await?;
-            let trust = trust_word(entry.source.trust);
+            let (trigger, fix, pattern) = (&entry.trigger, &entry.fix, &entry.error_pattern);
+            let (source, trust) = (&entry.source.name, trust_word(entry.source.trust));
+            let (confidence, saved) = (entry.confidence, entry.saved);
             let values = values![
-                user,
-                entry.trigger,
-                entry.fix,
-                entry.error_pattern,
-                entry.confidence,
-                entry.source.name,
-                trust,
-                entry.saved,
-                document,
+                user, trigger, fix, pattern, confidence, source, trust, saved, document,
             ];
             tx.execute(sql::INSERT_LEARNING, values).await?;
             Ok(VectorOutcome::Done(known.is_none()))

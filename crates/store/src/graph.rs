@@ -11,7 +11,6 @@
     reason = "most fields say what they are; the others have a comment"
 )]
 
-mod forget;
 mod name;
 mod query;
 mod relate;
@@ -171,11 +170,4 @@ impl NameKind {
             Self::Predicate => name.predicate_key(),
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct GraphSize {
-    pub facts: u64,
-    pub ended: u64,
-    pub entities: u64,
 }

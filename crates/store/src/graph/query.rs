@@ -1,7 +1,7 @@
-//! Looks facts up: by their names, around some entities, and how many there are.
+//! Looks facts up: by their names, and around some entities.
 
 use super::statements as sql;
-use super::{Entity, Fact, FactPage, FactQuery, GraphSize, MOST_FACTS, Name, NameKind, Validity};
+use super::{Entity, Fact, FactPage, FactQuery, MOST_FACTS, Name, NameKind, Validity};
 use crate::Answer;
 use crate::engine::{Failure, FromRow, Result, Row, Sql, ToValue as _, Tx, Value, values, work};
 use crate::store::Store;
@@ -54,16 +54,13 @@ impl Store {
             let entities: Vec<i64> = keys.iter().filter_map(|key| ids.remove(key)).collect();
             let mut edges: HashMap<i64, [Vec<i64>; 2]> = HashMap::new();
             for (direction, statement) in [sql::EDGES_OUT, sql::EDGES_IN].into_iter().enumerate() {
-                tx.batch(
-                    statement,
-                    values![limit, false],
-                    &rows_of(&entities),
-                    |row| {
-                        edges.entry(row.get(0)?).or_default()[direction].push(row.get(1)?);
-                        Ok(())
-                    },
-                )
-                .await?;
+                let add = |row: Row<'_>| {
+                    edges.entry(row.get(0)?).or_default()[direction].push(row.get(1)?);
+                    Ok(())
+                };
+                let near = rows_of(&entities);
+                tx.batch(statement, values![limit, false], &near, add)
+                    .await?;
             }
             let around = entities.iter().filter_map(|entity| edges.get(entity));
             let around: Vec<_> = around.map(|both| in_turn(both, limit)).collect();
@@ -101,29 +98,6 @@ impl Store {
                 Ok(near)
             }
         )
-    }
-
-    /// Counts the rows, so it takes longer the more there are.
-    pub fn graph_size(&self, user: &UserId) -> Answer<'_, GraphSize> {
-        work!(self.engine.snapshot(user.clone()), |tx, user| {
-            let Some(user) = user_id(tx, user).await? else {
-                return Ok(GraphSize::default());
-            };
-            let counts = |row: Row<'_>| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?));
-            let facts = tx
-                .query_opt(sql::COUNT_FACTS, values![user], counts)
-                .await?;
-            let (all, ended) = facts.unwrap_or_default();
-            let count = |row: Row<'_>| row.get(0);
-            let entities = tx
-                .query_opt(sql::COUNT_ENTITIES, values![user], count)
-                .await?;
-            Ok(GraphSize {
-                facts: all - ended,
-                ended,
-                entities: entities.unwrap_or_default(),
-            })
-        })
     }
 }
 

@@ -11,9 +11,6 @@ use lango_core::{StoreError, Timestamp, Trust, UserId};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Attempts to create the row of a user whose graph another replica deletes at the same time.
-const MAX_ATTEMPTS: usize = 8;
-
 /// Facts stored in one transaction.
 const BATCH: usize = 256;
 
@@ -90,20 +87,17 @@ impl Store {
 }
 
 /// Locks a user's row until the end of the transaction and returns its id; `None` if they have no facts.
-pub(super) async fn lock_user(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>> {
+async fn lock_user(tx: &mut Tx<'_>, user: &UserId) -> Result<Option<i64>> {
     tx.value(sql::LOCK_USER, values![user]).await
 }
 
 async fn lock_or_insert_user(tx: &mut Tx<'_>, user: &UserId) -> Result<i64> {
-    for _ in 0..MAX_ATTEMPTS {
-        if let Some(id) = lock_user(tx, user).await? {
-            return Ok(id);
-        }
-        tx.execute(sql::INSERT_USER, values![user]).await?;
+    if let Some(id) = lock_user(tx, user).await? {
+        return Ok(id);
     }
-    Err(Failure::other(
-        "the user's facts are being deleted; try again",
-    ))
+    tx.execute(sql::INSERT_USER, values![user]).await?;
+    let inserted = lock_user(tx, user).await?;
+    inserted.ok_or_else(|| Failure::other("a new user is gone"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,14 +164,11 @@ async fn store(tx: &mut Tx<'_>, user: &UserId, facts: &[NewFact]) -> Result<Vec<
     let new = new.into_iter().map(|(triple, fact)| {
         let [subject, predicate, object] = triple.map(Value::Int);
         let (_, assertion) = current[triple];
+        let source = Value::Int(assertion.source);
+        let confidence = Value::Real(assertion.confidence);
+        let (created, valid_from) = (fact.created.to_value(), fact.valid_from.to_value());
         [
-            subject,
-            predicate,
-            object,
-            Value::Int(assertion.source),
-            Value::Real(assertion.confidence),
-            fact.created.to_value(),
-            fact.valid_from.to_value(),
+            subject, predicate, object, source, confidence, created, valid_from,
         ]
     });
     let new: Vec<_> = new.collect();
@@ -228,16 +219,12 @@ async fn ids(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<(Vec<Tripl
     // Untrusted ones, then trusted ones.
     let mut sources = [Names::new(1), Names::new(1)];
     let mut places = Vec::with_capacity(facts.len());
-    for (fact, [subject, predicate, object]) in facts.iter().zip(&keys) {
-        let source = &fact.source.name;
+    for (fact, keys) in facts.iter().zip(&keys) {
+        let (subject, object, source) = (&fact.subject, &fact.object, &fact.source.name);
         places.push([
-            entities.add(
-                subject,
-                fact.subject.name.as_str(),
-                fact.subject.kind.as_ref(),
-            ),
-            predicates.add(predicate, fact.predicate.as_str(), None),
-            entities.add(object, fact.object.name.as_str(), fact.object.kind.as_ref()),
+            entities.add(&keys[0], subject.name.as_str(), subject.kind.as_ref()),
+            predicates.add(&keys[1], fact.predicate.as_str(), None),
+            entities.add(&keys[2], object.name.as_str(), object.kind.as_ref()),
             sources[usize::from(is_trusted(fact))].add(source, source, None),
         ]);
     }

@@ -49,19 +49,6 @@ macro_rules! edges_with {
     };
 }
 
-macro_rules! forget_of_user {
-    ($table:literal) => {
-        concat!(
-            "DELETE FROM ",
-            $table,
-            " WHERE id /*sqlite IN*/ /*postgres = ANY (ARRAY*/
-                (SELECT id FROM ",
-            $table,
-            " WHERE \"user\" = $1 LIMIT $2) /*postgres )*/"
-        )
-    };
-}
-
 statements! {
 USER: r#"SELECT id FROM graph_users WHERE "user" = $1"#;
 
@@ -138,66 +125,10 @@ EDGES_OUT_WITH: edges_with!("subject", "object", "graph_facts_out");
 EDGES_IN: edges!("object", "subject");
 EDGES_IN_WITH: edges_with!("object", "subject", "graph_facts_in");
 
-/// The number of a user's facts, and of those that ended.
-COUNT_FACTS: r#"SELECT /*sqlite count(*), count(fact.valid_to)
-       FROM graph_predicates AS predicate CROSS JOIN graph_facts AS fact ON fact.predicate = predicate.id*/
-     /*postgres coalesce(sum(facts.current + facts.ended), 0)::bigint, coalesce(sum(facts.ended), 0)::bigint
-       FROM graph_predicates AS predicate
-      CROSS JOIN LATERAL (
-            SELECT (SELECT count(*) FROM graph_facts
-                     WHERE graph_facts.predicate = predicate.id AND valid_to IS NULL) AS current,
-                   (SELECT count(*) FROM graph_facts
-                     WHERE graph_facts.predicate = predicate.id AND valid_to IS NOT NULL) AS ended) AS facts*/
-      WHERE predicate."user" = $1"#;
-
-COUNT_ENTITIES: r#"SELECT count(*) FROM graph_entities WHERE "user" = $1"#;
-
 ENTITIES_FROM: r#"SELECT name FROM graph_entities WHERE "user" = $1 AND key >= $2 ORDER BY key LIMIT $3"#;
 ENTITIES_BEFORE: r#"SELECT name FROM graph_entities WHERE "user" = $1 AND key < $2 ORDER BY key DESC LIMIT $3"#;
 PREDICATES_FROM: r#"SELECT name FROM graph_predicates WHERE "user" = $1 AND key >= $2 ORDER BY key LIMIT $3"#;
 PREDICATES_BEFORE: r#"SELECT name FROM graph_predicates WHERE "user" = $1 AND key < $2 ORDER BY key DESC LIMIT $3"#;
-
-/// The sources with a name, trusted or not.
-SOURCES_NAMED: r#"SELECT id FROM graph_sources WHERE "user" = $1
-        /*postgres AND hashtextextended(name, 0) = hashtextextended($2, 0)*/ AND name = $2"#;
-
-/// Returns the names of the deleted facts.
-FORGET_FACTS_OF_SOURCE: "DELETE FROM graph_facts
-      WHERE id /*sqlite IN*/ /*postgres = ANY (ARRAY*/ (SELECT id FROM graph_facts WHERE source = $1 LIMIT $2) /*postgres )*/
-     RETURNING subject, predicate, object";
-
-FORGET_SOURCE: "DELETE FROM graph_sources WHERE id = $1";
-
-FORGET_UNUSED_ENTITIES: "DELETE FROM graph_entities WHERE id = /*postgres ANY*/ ($1)
-        AND NOT EXISTS (SELECT 1 FROM graph_facts WHERE subject = graph_entities.id AND valid_to IS NULL LIMIT 1)
-        AND NOT EXISTS (SELECT 1 FROM graph_facts WHERE object = graph_entities.id AND valid_to IS NULL LIMIT 1)
-        AND NOT EXISTS (SELECT 1 FROM graph_facts WHERE subject = graph_entities.id AND valid_to IS NOT NULL LIMIT 1)
-        AND NOT EXISTS (SELECT 1 FROM graph_facts WHERE object = graph_entities.id AND valid_to IS NOT NULL LIMIT 1)";
-
-FORGET_UNUSED_PREDICATES: "DELETE FROM graph_predicates WHERE id = /*postgres ANY*/ ($1)
-        AND NOT EXISTS (SELECT 1 FROM graph_facts WHERE predicate = graph_predicates.id AND valid_to IS NULL LIMIT 1)
-        AND NOT EXISTS (SELECT 1 FROM graph_facts WHERE predicate = graph_predicates.id AND valid_to IS NOT NULL LIMIT 1)";
-
-FORGET_FACTS_OF_USER: r#"DELETE FROM graph_facts WHERE id
-     /*sqlite IN (
-         SELECT fact.id
-           FROM graph_predicates AS predicate CROSS JOIN graph_facts AS fact ON fact.predicate = predicate.id
-          WHERE predicate.user = $1 LIMIT $2)*/
-     /*postgres = ANY (ARRAY (
-         SELECT fact.id
-           FROM graph_predicates AS predicate
-          CROSS JOIN LATERAL (
-                (SELECT id FROM graph_facts
-                  WHERE graph_facts.predicate = predicate.id AND valid_to IS NULL LIMIT $2)
-                UNION ALL
-                (SELECT id FROM graph_facts
-                  WHERE graph_facts.predicate = predicate.id AND valid_to IS NOT NULL LIMIT $2)) AS fact
-          WHERE predicate."user" = $1 LIMIT $2))*/"#;
-
-FORGET_ENTITIES_OF_USER: forget_of_user!("graph_entities");
-FORGET_PREDICATES_OF_USER: forget_of_user!("graph_predicates");
-FORGET_SOURCES_OF_USER: forget_of_user!("graph_sources");
-FORGET_USER: "DELETE FROM graph_users WHERE id = $1";
 }
 
 /// Up to `$1` facts that hold, and that ended, in the order of an index.

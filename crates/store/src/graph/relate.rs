@@ -2,11 +2,11 @@
 
 use super::query::{facts, matching};
 use super::statements as sql;
-use super::{EndOutcome, Name, NewFact, RelateOutcome, Triple, Validity};
+use super::{EndOutcome, Entity, Name, NewFact, RelateOutcome, Triple, Validity};
 use crate::Answer;
 use crate::engine::{Failure, Result, Row, Sql, ToValue as _, Tx, Value, bulk_row, values, work};
 use crate::store::Store;
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::HashMap;
 use lango_core::{StoreError, Timestamp, Trust, UserId};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -215,49 +215,41 @@ async fn ids(tx: &mut Tx<'_>, user: i64, facts: &[NewFact]) -> Result<(Vec<Tripl
         [subject, fact.predicate.predicate_key(), object]
     });
     let keys: Vec<[String; 3]> = keys.collect();
-    let (mut entities, mut predicates) = (Names::new(3), Names::new(2));
+    let (mut entities, mut predicates) = (Names::default(), Names::default());
     // Untrusted ones, then trusted ones.
-    let mut sources = [Names::new(1), Names::new(1)];
-    let mut places = Vec::with_capacity(facts.len());
-    for (fact, keys) in facts.iter().zip(&keys) {
-        let (subject, object, source) = (&fact.subject, &fact.object, &fact.source.name);
-        places.push([
-            entities.add(&keys[0], subject.name.as_str(), subject.kind.as_ref()),
-            predicates.add(&keys[1], fact.predicate.as_str(), None),
-            entities.add(&keys[2], object.name.as_str(), object.kind.as_ref()),
-            sources[usize::from(is_trusted(fact))].add(source, source, None),
-        ]);
+    let mut sources = [Names::default(), Names::default()];
+    for (fact, [subject, predicate, object]) in facts.iter().zip(&keys) {
+        entities.add_entity(subject, &fact.subject);
+        entities.add_entity(object, &fact.object);
+        predicates.add(predicate, fact.predicate.as_str(), None);
+        let source = &fact.source.name;
+        sources[usize::from(is_trusted(fact))].add(source, source, None);
     }
-    let (by_key, insert) = (sql::ENTITIES_BY_KEY, sql::INSERT_ENTITIES);
-    let entities = entities.ids(tx, by_key, insert, values![user]).await?;
-    let (by_key, insert) = (sql::PREDICATES_BY_KEY, sql::INSERT_PREDICATES);
-    let predicates = predicates.ids(tx, by_key, insert, values![user]).await?;
-    let (by_name, insert) = (sql::SOURCES_BY_NAME, sql::INSERT_SOURCES);
-    let [untrusted, trusted] = sources;
-    let sources = [
-        untrusted
-            .ids(tx, by_name, insert, values![user, false])
-            .await?,
-        trusted
-            .ids(tx, by_name, insert, values![user, true])
-            .await?,
-    ];
-    let of_facts = facts.iter().zip(places);
-    let ids = of_facts.map(|(fact, [subject, predicate, object, source])| {
-        let triple = [entities[subject], predicates[predicate], entities[object]];
-        (triple, sources[usize::from(is_trusted(fact))][source])
+    let statements = (sql::ENTITIES_BY_KEY, sql::INSERT_ENTITIES, 3);
+    entities.find_ids(tx, statements, values![user]).await?;
+    let statements = (sql::PREDICATES_BY_KEY, sql::INSERT_PREDICATES, 2);
+    predicates.find_ids(tx, statements, values![user]).await?;
+    let statements = (sql::SOURCES_BY_NAME, sql::INSERT_SOURCES, 1);
+    for (names, trusted) in sources.iter_mut().zip([false, true]) {
+        let shared = values![user, trusted];
+        names.find_ids(tx, statements, shared).await?;
+    }
+    let of_facts = facts.iter().zip(&keys);
+    let ids = of_facts.map(|(fact, [subject, predicate, object])| {
+        let triple = [
+            entities.id(subject),
+            predicates.id(predicate),
+            entities.id(object),
+        ];
+        let source = sources[usize::from(is_trusted(fact))].id(&fact.source.name);
+        (triple, source)
     });
     Ok(ids.unzip())
 }
 
-/// Distinct names in the order in which they came.
-struct Names<'a> {
-    /// How many of key, name and type are stored.
-    columns: usize,
-    /// Where the name with a key is in the list.
-    places: HashMap<&'a str, usize>,
-    list: Vec<NewName<'a>>,
-}
+/// Names, which [`Names::find_ids`] sorts by key.
+#[derive(Default)]
+struct Names<'a>(Vec<NewName<'a>>);
 
 struct NewName<'a> {
     key: &'a str,
@@ -265,64 +257,85 @@ struct NewName<'a> {
     name: &'a str,
     /// The last type that was given.
     kind: Option<&'a str>,
+    /// [`NEW`] until it is found or inserted.
+    id: i64,
 }
 
 impl<'a> Names<'a> {
-    fn new(columns: usize) -> Self {
-        Self {
-            columns,
-            places: HashMap::new(),
-            list: Vec::new(),
-        }
+    fn add_entity(&mut self, key: &'a str, entity: &'a Entity) {
+        let kind = entity.kind.as_ref().map(Name::as_str);
+        self.add(key, entity.name.as_str(), kind);
     }
 
-    /// Returns the place of a name in the list.
-    fn add(&mut self, key: &'a str, name: &'a str, kind: Option<&'a Name>) -> usize {
-        let kind = kind.map(Name::as_str);
-        let place = *self.places.entry(key).or_insert(self.list.len());
-        match self.list.get_mut(place) {
-            Some(known) => known.kind = kind.or(known.kind),
-            None => self.list.push(NewName { key, name, kind }),
-        }
-        place
+    fn add(&mut self, key: &'a str, name: &'a str, kind: Option<&'a str>) {
+        let id = NEW;
+        self.0.push(NewName {
+            key,
+            name,
+            kind,
+            id,
+        });
     }
 
-    /// Returns the id of each name in the list. Inserts new names, and stores types that differ from the known ones.
-    async fn ids(
-        &self,
+    fn place(&self, key: &str) -> Option<usize> {
+        self.0.binary_search_by(|name| name.key.cmp(key)).ok()
+    }
+
+    fn id(&self, key: &str) -> i64 {
+        self.place(key).map_or(NEW, |place| self.0[place].id)
+    }
+
+    /// Finds the ids by key. Inserts new names, with as many of key, name and type as the table has, and stores types that differ
+    /// from the known ones.
+    async fn find_ids(
+        &mut self,
         tx: &mut Tx<'_>,
-        by_key: Sql,
-        insert: Sql,
+        (by_key, insert, columns): (Sql, Sql, usize),
         shared: &[Value<'_>],
-    ) -> Result<Vec<i64>> {
-        let mut ids = vec![0; self.list.len()];
+    ) -> Result<()> {
+        self.0.sort_by_key(|name| name.key);
+        self.0.dedup_by(|next, first| {
+            let is_same = next.key == first.key;
+            if is_same {
+                first.kind = next.kind.or(first.kind);
+            }
+            is_same
+        });
+        let keys: Vec<_> = self.0.iter().map(|name| [name.key.to_value()]).collect();
         let mut changed = Vec::new();
         let known = |row: Row<'_>| {
-            let place = self.places[&*row.get::<Cow<'_, str>>(1)?];
-            ids[place] = row.get(0)?;
-            if let Some(kind) = self.list[place].kind
+            let Some(place) = self.place(&row.get::<Cow<'_, str>>(1)?) else {
+                return Ok(());
+            };
+            let name = &mut self.0[place];
+            name.id = row.get(0)?;
+            if let Some(kind) = name.kind
                 && row.get::<Option<Cow<'_, str>>>(2)?.as_deref() != Some(kind)
             {
-                changed.push([Value::Int(ids[place]), kind.to_value()]);
+                changed.push([Value::Int(name.id), kind.to_value()]);
             }
             Ok(())
         };
-        let keys: Vec<_> = self.list.iter().map(|new| [new.key.to_value()]).collect();
         tx.batch(by_key, shared, &keys, known).await?;
         tx.batch(sql::SET_KINDS, &[], &changed, |_| Ok(())).await?;
-        let new = self.list.iter().zip(&ids).filter(|(_, id)| **id == 0);
-        let new = new.map(|(new, _)| {
-            let mut row = bulk_row![new.key, new.name, new.kind];
-            row.truncate(self.columns);
+        let new = self.0.iter().filter(|name| name.id == NEW).map(|name| {
+            let kind = name.kind.map_or(Value::Null, str::to_value);
+            let mut row = vec![name.key.to_value(), name.name.to_value(), kind];
+            row.truncate(columns);
             row
         });
         let new: Vec<_> = new.collect();
         let inserted = |row: Row<'_>| {
-            ids[self.places[&*row.get::<Cow<'_, str>>(1)?]] = row.get(0)?;
+            if let Some(place) = self.place(&row.get::<Cow<'_, str>>(1)?) {
+                self.0[place].id = row.get(0)?;
+            }
             Ok(())
         };
         tx.batch(insert, shared, &new, inserted).await?;
-        Ok(ids)
+        if self.0.iter().any(|name| name.id == NEW) {
+            return Err(Failure::other("a name was not stored"));
+        }
+        Ok(())
     }
 }
 

@@ -67,7 +67,7 @@ impl FromStr for MemoryId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseMemoryIdError;
 
-/// How often the content was condensed.
+/// How often the content was condensed, which is the number that is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Generation {
     /// Made of turns.
@@ -217,14 +217,6 @@ pub enum RecollectionOrder {
 }
 
 impl Generation {
-    fn number(self) -> i64 {
-        match self {
-            Self::Observation => 0,
-            Self::First => 1,
-            Self::Second => 2,
-        }
-    }
-
     fn id(self, number: u64) -> MemoryId {
         match self {
             Self::Observation => MemoryId::Observation(number),

@@ -12,9 +12,9 @@ mod removal;
 
 use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};
-use crate::engine::{Result, Row, Sql, sql, values};
+use crate::engine::{Result, Row, Sql, records, sql, values};
 use crate::store::Store;
-use crate::stored::{author, damaged, not_found, reader};
+use crate::stored::{author, damaged, not_found};
 use lango_core::{
     AgentName, Attachment, AttachmentStore, Event, EventBody, FrameId, Page, SessionId, StoreError,
     Text, Timestamp, TurnId, UserId,
@@ -140,7 +140,7 @@ impl Store {
     pub async fn session_record(&self, session: &SessionId) -> Result<SessionRecord, StoreError> {
         let id = session.clone();
         let record = self.engine.query_opt(RECORD, values![session], move |row| {
-            record(row).map_err(|failure| failure.in_event(&id, 0))
+            row.read().map_err(|failure| failure.in_event(&id, 0))
         });
         record.await?.ok_or_else(|| not_found(session))
     }
@@ -158,7 +158,9 @@ impl Store {
                 let values = values![session, page.from, page.limit];
                 let rows = tx.query_page(ROWS, values, PAGE_BYTES, |row| {
                     let seq = row.get(0)?;
-                    let row = log_row(row).map_err(|failure| failure.in_event(session, seq))?;
+                    let row: LogRow = row
+                        .read()
+                        .map_err(|failure| failure.in_event(session, seq))?;
                     let size = row.body.len();
                     Ok((row, size))
                 });
@@ -170,8 +172,10 @@ impl Store {
     }
 }
 
-reader! { record -> SessionRecord { id, user, created, updated, title, events, hash } }
-reader! { log_row -> LogRow { seq, session, turn, frame, author, time, body, hash } }
+records! {
+    SessionRecord { id, user, created, updated, title, events, hash }
+    LogRow { seq, session, turn, frame, author, time, body, hash }
+}
 
 const IDS: Sql =
     sql!(r#"SELECT id FROM sessions WHERE "user" = $1 AND id > $2 ORDER BY id LIMIT $3"#);

@@ -3,9 +3,8 @@
 use crate::Answer;
 use crate::approvals::{self, APPROVALS, REVOKE};
 use crate::archive::is_hidden;
-use crate::engine::{Engine, Result, Row, statements, values};
+use crate::engine::{Engine, Result, Row, records, statements, values};
 use crate::store::Store;
-use crate::stored::reader;
 use lango_core::{
     ApprovalId, Approvals, SessionCatalog, SessionId, SessionSummary, StoreError, UnfinishedTurn,
     UserId,
@@ -38,7 +37,7 @@ impl SessionCatalog for Store {
             Engine::Postgres(postgres) => postgres.replica(),
         };
         let values = values![after, limit, replica];
-        self.engine.query(UNFINISHED, values, unfinished)
+        self.engine.query(UNFINISHED, values, |row| row.read())
     }
 
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> Answer<'_, ()> {
@@ -66,7 +65,9 @@ fn summary(row: Row<'_>) -> Result<SessionSummary> {
     })
 }
 
-reader! { unfinished -> UnfinishedTurn { session, user, turn, is_waiting } }
+records! {
+    UnfinishedTurn { session, user, turn, is_waiting }
+}
 
 /// Selects what [`summary`] reads.
 macro_rules! summaries {

@@ -15,7 +15,7 @@ mod tx;
 mod value;
 
 pub(crate) use failure::Failure;
-pub(crate) use row::Row;
+pub(crate) use row::{FromRow, Row, records};
 pub(crate) use sql::{Sql, dialect, sql, statements};
 pub(crate) use tx::Tx;
 pub(crate) use value::stored;
@@ -34,6 +34,17 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 /// Work on a transaction with its arguments. It may run more than once.
 pub(crate) type Work<A, T> =
     for<'t, 'c> fn(&'t mut Tx<'c>, &'t A) -> BoxFuture<'t, Result<T, Failure>>;
+
+/// Runs [`Work`] with a tuple of arguments: `work!(self.engine.write(given), |tx, user, row| { … })`.
+macro_rules! work {
+    ($($engine:ident).+($given:expr), |$tx:ident, $argument:ident| $body:block) => {
+        $($engine).+($given, |$tx, $argument| Box::pin(async move $body))
+    };
+    ($($engine:ident).+($given:expr), |$tx:ident, $($argument:ident),+| $body:block) => {
+        $($engine).+($given, |$tx, ($($argument),+)| Box::pin(async move $body))
+    };
+}
+pub(crate) use work;
 
 /// Arguments of work, which may run on another thread.
 pub(crate) trait Input: Send + Sync + 'static {}

@@ -11,7 +11,6 @@
     reason = "most fields say what they are; the others have a comment"
 )]
 
-mod forget;
 mod name;
 mod query;
 mod relate;
@@ -25,7 +24,13 @@ pub use name::{Name, NameError};
 pub(crate) use statements::{ALL as STATEMENTS, LOOKUPS};
 pub use walk::{Direction, Step, Traversal, Truncation, Walk, WalkLimits};
 
+use crate::engine::records;
 use lango_core::{Source, Timestamp};
+
+records! {
+    Entity { name, kind }
+    Fact { subject, predicate, object, source, confidence, created, valid_from, valid_to }
+}
 
 /// The most facts in one answer, whatever limit was requested.
 pub const MOST_FACTS: usize = 1000;
@@ -165,11 +170,4 @@ impl NameKind {
             Self::Predicate => name.predicate_key(),
         }
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct GraphSize {
-    pub facts: u64,
-    pub ended: u64,
-    pub entities: u64,
 }

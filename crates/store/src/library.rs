@@ -20,8 +20,17 @@ pub(crate) use documents::{index_words, remove_document};
 #[cfg(test)]
 pub(crate) use {lexical::BY_WORDS, statements::ALL as STATEMENTS};
 
+use crate::engine::records;
 use lango_core::{EmbeddingMaker, SessionId, Source, Text, Timestamp};
 use std::sync::Arc;
+
+records! {
+    CollectionRow { id, name, session, chunks, words, vectors }
+    DocumentRow { id, collection, session, source, title, hash, size, added, is_complete, chunks }
+    SearchHit { id, document, collection, source, title, heading, text, ordinal, position }
+    KnowledgeRow { key, version, category, content, tags, source, saved }
+    LearningRow { trigger, fix, error_pattern, confidence, source, saved }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CollectionId(pub(crate) i64);

@@ -2,9 +2,9 @@
 //! sees all that was reserved before.
 
 use crate::Answer;
-use crate::engine::{Failure, Result, Row, Tx, Value, statements, values};
+use crate::engine::{Failure, Result, Row, Tx, Value, records, statements, values};
 use crate::store::Store;
-use crate::stored::{check_user, failed, reader};
+use crate::stored::{check_user, failed};
 use lango_core::{
     AccountStatus, BudgetKey, BudgetUse, Payment, PaymentAccount, PaymentChange, PaymentChanged,
     PaymentLimit, PaymentQuery, PaymentState, PaymentStore, PaymentTotals, Reservation, Reserved,
@@ -237,11 +237,15 @@ async fn apply(tx: &mut Tx<'_>, change: &PaymentChange) -> Result<PaymentChanged
 }
 
 async fn totals(tx: &mut Tx<'_>, values: &[Value<'_>]) -> Result<PaymentTotals> {
-    let totals = tx.query_opt(TOTALS, values, payment_totals).await?;
+    let totals = tx
+        .query_opt(TOTALS, values, |row| row.read::<PaymentTotals>())
+        .await?;
     Ok(totals.unwrap_or_default())
 }
 
-reader! { payment_totals -> PaymentTotals { day, recipient, purpose } }
+records! {
+    PaymentTotals { day, recipient, purpose }
+}
 
 /// The id of a budget, and how much is left of it.
 type Budget = (Text, u64);

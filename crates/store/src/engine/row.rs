@@ -4,8 +4,11 @@ use super::Result;
 use super::failure::Failure;
 use super::text::plain;
 use super::value::Value;
+use crate::agent_memory::Generation;
+use crate::graph::{Confidence, Name};
+use crate::library::CollectionId;
 use lango_core::{
-    AgentName, ApprovalId, FrameId, SessionId, Text, Timestamp, Trust, TurnId, UserId,
+    AgentName, ApprovalId, FrameId, SessionId, Source, Text, Timestamp, Trust, TurnId, UserId,
 };
 use rusqlite::types::ValueRef;
 use std::borrow::Cow;
@@ -22,6 +25,11 @@ pub(crate) enum Row<'r> {
 impl<'r> Row<'r> {
     pub(crate) fn get<T: Column<'r>>(self, column: usize) -> Result<T> {
         T::from_value(self.value(column)?).map_err(|problem| Failure::Column { column, problem })
+    }
+
+    /// Reads a value from the first columns.
+    pub(crate) fn read<T: FromRow<'r>>(self) -> Result<T> {
+        T::read(self, &mut 0)
     }
 
     /// Reads text, with U+FFFD in place of bytes that are not UTF-8: one damaged row must not hide the others.
@@ -107,6 +115,35 @@ impl<'r> Column<'r> for &'r [u8] {
     }
 }
 
+/// A type that is read from `column`, and those after it if it has several. `column` becomes the next one.
+pub(crate) trait FromRow<'r>: Sized {
+    fn read(row: Row<'r>, column: &mut usize) -> Result<Self>;
+}
+
+impl<'r, T: Column<'r>> FromRow<'r> for T {
+    fn read(row: Row<'r>, column: &mut usize) -> Result<Self> {
+        *column += 1;
+        row.get(*column - 1)
+    }
+}
+
+/// Implements [`FromRow`] for structs, whose fields are read in the given order.
+macro_rules! records {
+    ($($record:ident { $($field:ident),* })*) => {
+        $(impl<'r> $crate::engine::FromRow<'r> for $record {
+            fn read(row: $crate::engine::Row<'r>, column: &mut usize) -> $crate::engine::Result<Self> {
+                $(let $field = $crate::engine::FromRow::read(row, column)?;)*
+                Ok(Self { $($field),* })
+            }
+        })*
+    };
+}
+pub(crate) use records;
+
+records! {
+    Source { name, trust }
+}
+
 /// Implements [`Column`] for each type with the expression behind it.
 macro_rules! columns {
     ($($($kind:ty),* => |$value:ident| $read:expr;)*) => {
@@ -144,6 +181,20 @@ columns! {
         _ => Err(WRONG_TYPE),
     };
     String => |value| Cow::from_value(value).map(Cow::into_owned);
+    // A list as JSON.
+    Vec<String>, Vec<Text> => |value| {
+        Ok(serde_json::from_str(&Cow::from_value(value)?).unwrap_or_default())
+    };
+    Generation => |value| match i64::from_value(value)? {
+        0 => Ok(Self::Observation),
+        1 => Ok(Self::First),
+        2 => Ok(Self::Second),
+        _ => Err(WRONG_TYPE),
+    };
+    CollectionId => |value| i64::from_value(value).map(Self);
+    Name => |value| Text::from_value(value).map(Self::stored);
+    // Only numbers from 0 to 1 are ever written.
+    Confidence => |value| Ok(Self::new(f64::from_value(value)?).unwrap_or(Self::NONE));
     Text => |value| Cow::from_value(value).map(Into::into);
     AgentName, ApprovalId, FrameId, SessionId, TurnId, UserId =>
         |value| Text::from_value(value).map(Self::new);

@@ -5,6 +5,7 @@
 
 use super::failure::Failure;
 use super::text::Words;
+use crate::agent_memory::Generation;
 use lango_core::{
     AgentName, ApprovalId, FrameId, SessionId, Text, Timestamp, Trust, TurnId, UserId,
 };
@@ -105,6 +106,7 @@ to_value! {
     u64, usize => |number| Value::Int(i64::try_from(*number).unwrap_or(i64::MAX));
     Timestamp => |time| time.0.to_value();
     Trust => |trust| Value::Int((*trust == Trust::Trusted).into());
+    Generation => |generation| Value::Int(*generation as i64);
     f64 => |number| Value::Real(*number);
     str, String, Text, Cow<'_, str> => |text| Value::Text(Cow::Borrowed(text));
     Words<'_> => |words| Value::Text(Cow::Borrowed(words.0));

@@ -36,11 +36,6 @@ impl Name {
         &self.0
     }
 
-    /// Whether it names the same entity.
-    pub fn is_same(&self, other: &Self) -> bool {
-        self.0 == other.0 || self.key() == other.key()
-    }
-
     /// The key as an entity or a type.
     pub fn key(&self) -> String {
         fold(self.0.split_whitespace())
@@ -54,7 +49,7 @@ impl Name {
     }
 
     /// A name that was checked before it was stored.
-    pub(super) fn stored(text: Text) -> Self {
+    pub(crate) fn stored(text: Text) -> Self {
         Self(text)
     }
 }
@@ -82,16 +77,19 @@ pub enum NameError {
 fn fold<'a>(words: impl Iterator<Item = &'a str>) -> String {
     let mut key = String::new();
     for word in words {
-        let seen = word.chars().filter(|character| !is_joiner(*character));
-        let folded = seen
-            .flat_map(char::to_uppercase)
-            .flat_map(char::to_lowercase);
         let before = key.len();
         if before > 0 {
             key.push(' ');
         }
         let start = key.len();
-        key.extend(folded);
+        if word.is_ascii() {
+            key.push_str(word);
+            key[start..].make_ascii_lowercase();
+        } else {
+            let seen = word.chars().filter(|character| !is_joiner(*character));
+            let upper = seen.flat_map(char::to_uppercase);
+            key.extend(upper.flat_map(char::to_lowercase));
+        }
         if key.len() == start {
             key.truncate(before);
         }

@@ -1,14 +1,11 @@
-//! Looks facts up: by their names, around some entities, and how many there are.
+//! Looks facts up: by their names, and around some entities.
 
 use super::statements as sql;
-use super::{
-    Confidence, Entity, Fact, FactPage, FactQuery, GraphSize, MOST_FACTS, Name, NameKind, Validity,
-};
+use super::{Entity, Fact, FactPage, FactQuery, MOST_FACTS, Name, NameKind, Validity};
 use crate::Answer;
-use crate::engine::{Failure, Result, Row, Sql, ToValue as _, Tx, Value, values};
+use crate::engine::{Failure, FromRow, Result, Row, Sql, ToValue as _, Tx, Value, values, work};
 use crate::store::Store;
-use crate::stored::source;
-use lango_core::{Text, UserId};
+use lango_core::UserId;
 use std::collections::{HashMap, HashSet};
 
 /// How many names are looked up at once; further ones are ignored.
@@ -18,41 +15,17 @@ impl Store {
     /// Returns the facts that match.
     pub fn query_facts(&self, user: &UserId, query: FactQuery) -> Answer<'_, FactPage> {
         let given = (user.clone(), query);
-        self.engine.snapshot(given, |tx, (user, query)| {
-            Box::pin(async move {
-                let Some(user) = user_id(tx, user).await? else {
-                    return Ok(FactPage::default());
-                };
-                let (mut given, mut values) = (0, vec![Value::Null]);
-                let names = [
-                    (4, NameKind::Entity, &query.subject),
-                    (2, NameKind::Predicate, &query.predicate),
-                    (1, NameKind::Entity, &query.object),
-                ];
-                for (place, kind, name) in names {
-                    let Some(name) = name else { continue };
-                    let Some(id) = name_id(tx, user, kind, name).await? else {
-                        return Ok(FactPage::default());
-                    };
-                    given += place;
-                    values.push(Value::Int(id));
-                }
-                if given == 0 {
-                    values.push(Value::Int(user));
-                }
-                let limit = query.limit.min(MOST_FACTS);
-                let [current, ended] = sql::LOOKUPS[given];
-                values[0] = Value::Int(limit as i64 + 1);
-                let mut ids = tx.column(current, &values).await?;
-                if query.validity == Validity::Any && ids.len() <= limit {
-                    values[0] = Value::Int((limit + 1 - ids.len()) as i64);
-                    ids.extend(tx.column::<i64>(ended, &values).await?);
-                }
-                let more = ids.len() > limit;
-                ids.truncate(limit);
-                let facts = facts(tx, &ids).await?;
-                Ok(FactPage { facts, more })
-            })
+        work!(self.engine.snapshot(given), |tx, user, query| {
+            let Some(user) = user_id(tx, user).await? else {
+                return Ok(FactPage::default());
+            };
+            let names = [&query.subject, &query.predicate, &query.object].map(Option::as_ref);
+            let limit = query.limit.min(MOST_FACTS);
+            let mut ids = matching(tx, user, names, query.validity, limit + 1).await?;
+            let more = ids.len() > limit;
+            ids.truncate(limit);
+            let facts = facts(tx, &ids).await?;
+            Ok(FactPage { facts, more })
         })
     }
 
@@ -65,40 +38,33 @@ impl Store {
         limit: usize,
     ) -> Answer<'_, Vec<Fact>> {
         let given = (user.clone(), names, limit);
-        self.engine.snapshot(given, |tx, (user, names, limit)| {
-            Box::pin(async move {
-                let Some(user) = user_id(tx, user).await? else {
-                    return Ok(Vec::new());
+        work!(self.engine.snapshot(given), |tx, user, names, limit| {
+            let Some(user) = user_id(tx, user).await? else {
+                return Ok(Vec::new());
+            };
+            let limit = MOST_FACTS.min(*limit);
+            let keys: Vec<String> = names.iter().take(MOST_NAMES).map(Name::key).collect();
+            let unique: HashSet<&str> = keys.iter().map(String::as_str).collect();
+            let rows: Vec<_> = unique.iter().map(|key| [key.to_value()]).collect();
+            let id = |row: Row<'_>| Ok((row.get(1)?, row.get(0)?));
+            let found = tx
+                .batch(sql::ENTITIES_BY_KEY, values![user], &rows, id)
+                .await?;
+            let mut ids: HashMap<String, i64> = found.into_iter().collect();
+            let entities: Vec<i64> = keys.iter().filter_map(|key| ids.remove(key)).collect();
+            let mut edges: HashMap<i64, [Vec<i64>; 2]> = HashMap::new();
+            for (direction, statement) in [sql::EDGES_OUT, sql::EDGES_IN].into_iter().enumerate() {
+                let add = |row: Row<'_>| {
+                    edges.entry(row.get(0)?).or_default()[direction].push(row.get(1)?);
+                    Ok(())
                 };
-                let limit = MOST_FACTS.min(*limit);
-                let keys: Vec<String> = names.iter().take(MOST_NAMES).map(Name::key).collect();
-                let unique: HashSet<&str> = keys.iter().map(String::as_str).collect();
-                let rows: Vec<_> = unique.iter().map(|key| [key.to_value()]).collect();
-                let id = |row: Row<'_>| Ok((row.get(1)?, row.get(0)?));
-                let found = tx
-                    .batch(sql::ENTITIES_BY_KEY, values![user], &rows, id)
+                let near = rows_of(&entities);
+                tx.batch(statement, values![limit, false], &near, add)
                     .await?;
-                let mut ids: HashMap<String, i64> = found.into_iter().collect();
-                let entities: Vec<i64> = keys.iter().filter_map(|key| ids.remove(key)).collect();
-                let mut edges: HashMap<i64, [Vec<i64>; 2]> = HashMap::new();
-                for (direction, statement) in
-                    [sql::EDGES_OUT, sql::EDGES_IN].into_iter().enumerate()
-                {
-                    tx.batch(
-                        statement,
-                        values![limit, false],
-                        &rows_of(&entities),
-                        |row| {
-                            edges.entry(row.get(0)?).or_default()[direction].push(row.get(1)?);
-                            Ok(())
-                        },
-                    )
-                    .await?;
-                }
-                let around = entities.iter().filter_map(|entity| edges.get(entity));
-                let around: Vec<_> = around.map(|both| in_turn(both, limit)).collect();
-                facts(tx, &in_turn(&around, limit)).await
-            })
+            }
+            let around = entities.iter().filter_map(|entity| edges.get(entity));
+            let around: Vec<_> = around.map(|both| in_turn(both, limit)).collect();
+            facts(tx, &in_turn(&around, limit)).await
         })
     }
 
@@ -112,53 +78,57 @@ impl Store {
         limit: usize,
     ) -> Answer<'_, Vec<Name>> {
         let given = (user.clone(), kind, name, limit);
-        self.engine
-            .snapshot(given, |tx, &(ref user, kind, ref name, limit)| {
-                Box::pin(async move {
-                    let Some(user) = user_id(tx, user).await? else {
-                        return Ok(Vec::new());
-                    };
-                    let statements = match kind {
-                        NameKind::Entity => [sql::ENTITIES_FROM, sql::ENTITIES_BEFORE],
-                        NameKind::Predicate => [sql::PREDICATES_FROM, sql::PREDICATES_BEFORE],
-                    };
-                    let key = kind.key_of(name);
-                    let limit = limit.min(MOST_FACTS);
-                    let values = values![user, key, limit];
-                    let mut near = Vec::new();
-                    for statement in statements {
-                        let name = |row: Row<'_>| Ok(Name::stored(row.get(0)?));
-                        near.extend(tx.query(statement, values, name).await?);
-                    }
-                    Ok(near)
-                })
-            })
-    }
-
-    /// Counts the rows, so it takes longer the more there are.
-    pub fn graph_size(&self, user: &UserId) -> Answer<'_, GraphSize> {
-        self.engine.snapshot(user.clone(), |tx, user| {
-            Box::pin(async move {
+        work!(
+            self.engine.snapshot(given),
+            |tx, user, kind, name, limit| {
                 let Some(user) = user_id(tx, user).await? else {
-                    return Ok(GraphSize::default());
+                    return Ok(Vec::new());
                 };
-                let counts = |row: Row<'_>| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?));
-                let facts = tx
-                    .query_opt(sql::COUNT_FACTS, values![user], counts)
-                    .await?;
-                let (all, ended) = facts.unwrap_or_default();
-                let count = |row: Row<'_>| row.get(0);
-                let entities = tx
-                    .query_opt(sql::COUNT_ENTITIES, values![user], count)
-                    .await?;
-                Ok(GraphSize {
-                    facts: all - ended,
-                    ended,
-                    entities: entities.unwrap_or_default(),
-                })
-            })
-        })
+                let statements = match kind {
+                    NameKind::Entity => [sql::ENTITIES_FROM, sql::ENTITIES_BEFORE],
+                    NameKind::Predicate => [sql::PREDICATES_FROM, sql::PREDICATES_BEFORE],
+                };
+                let key = kind.key_of(name);
+                let limit = MOST_FACTS.min(*limit);
+                let values = values![user, key, limit];
+                let mut near = Vec::new();
+                for statement in statements {
+                    near.extend(tx.column::<Name>(statement, values).await?);
+                }
+                Ok(near)
+            }
+        )
     }
+}
+
+/// The ids of up to `limit` facts by subject, predicate and object, of which each may be any.
+pub(super) async fn matching(
+    tx: &mut Tx<'_>,
+    user: i64,
+    names: [Option<&Name>; 3],
+    validity: Validity,
+    limit: usize,
+) -> Result<Vec<i64>> {
+    let (mut given, mut values) = (0, vec![limit.to_value()]);
+    let kinds = [NameKind::Entity, NameKind::Predicate, NameKind::Entity];
+    for ((name, kind), place) in names.into_iter().zip(kinds).zip([4, 2, 1]) {
+        let Some(name) = name else { continue };
+        let Some(id) = name_id(tx, user, kind, name).await? else {
+            return Ok(Vec::new());
+        };
+        given += place;
+        values.push(Value::Int(id));
+    }
+    if given == 0 {
+        values.push(Value::Int(user));
+    }
+    let [current, ended] = sql::LOOKUPS[given];
+    let mut ids: Vec<i64> = tx.column(current, &values).await?;
+    if validity == Validity::Any && ids.len() < limit {
+        values[0] = Value::Int((limit - ids.len()) as i64);
+        ids.extend(tx.column::<i64>(ended, &values).await?);
+    }
+    Ok(ids)
 }
 
 /// The first of each list, the second of each and so on, without duplicates.
@@ -172,39 +142,21 @@ fn in_turn(lists: &[Vec<i64>], limit: usize) -> Vec<i64> {
 
 /// The facts with these ids, in this order.
 pub(super) async fn facts(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Fact>> {
-    by_ids(tx, sql::FACTS, ids, |row| {
-        Ok(Fact {
-            subject: entity_in(row, 1)?,
-            predicate: Name::stored(row.get(3)?),
-            object: entity_in(row, 4)?,
-            source: source(row, 6)?,
-            // Only numbers from 0 to 1 are ever written.
-            confidence: Confidence::new(row.get(8)?).unwrap_or(Confidence::NONE),
-            created: row.get(9)?,
-            valid_from: row.get(10)?,
-            valid_to: row.get(11)?,
-        })
-    })
-    .await
-}
-
-pub(super) async fn fact(tx: &mut Tx<'_>, id: i64) -> Result<Fact> {
-    Ok(facts(tx, &[id]).await?.remove(0))
+    by_ids(tx, sql::FACTS, ids).await
 }
 
 /// The entities with these ids, in this order.
 pub(super) async fn entities(tx: &mut Tx<'_>, ids: &[i64]) -> Result<Vec<Entity>> {
-    by_ids(tx, sql::ENTITIES, ids, |row| entity_in(row, 1)).await
+    by_ids(tx, sql::ENTITIES, ids).await
 }
 
 /// Reads one row for each id, in this order. The id is the first column.
-async fn by_ids<T: Send>(
+async fn by_ids<T: for<'r> FromRow<'r> + Send>(
     tx: &mut Tx<'_>,
     statement: Sql,
     ids: &[i64],
-    read: fn(Row<'_>) -> Result<T>,
 ) -> Result<Vec<T>> {
-    let row = |row: Row<'_>| Ok((row.get(0)?, read(row)?));
+    let row = |row: Row<'_>| Ok((row.get(0)?, T::read(row, &mut 1)?));
     let found: Vec<(i64, T)> = tx.batch(statement, &[], &rows_of(ids), row).await?;
     // SQLite returns them in this order.
     if found.iter().map(|(id, _)| id).eq(ids) {
@@ -221,13 +173,6 @@ async fn by_ids<T: Send>(
 /// Rows of one value each for [`Tx::batch`].
 pub(super) fn rows_of<'a>(ids: impl IntoIterator<Item = &'a i64>) -> Vec<[Value<'a>; 1]> {
     ids.into_iter().map(|id| [id.to_value()]).collect()
-}
-
-fn entity_in(row: Row<'_>, column: usize) -> Result<Entity> {
-    Ok(Entity {
-        name: Name::stored(row.get(column)?),
-        kind: row.get::<Option<Text>>(column + 1)?.map(Name::stored),
-    })
 }
 
 /// A user's id; `None` if they have no facts.

@@ -8,76 +8,54 @@ use super::statements as sql;
 use super::walker::{Edge, Walker};
 use super::{Direction, NameKind, Step, Traversal, Walk};
 use crate::Answer;
-use crate::engine::{Result, Sql, ToValue as _, Tx, bulk_row};
+use crate::engine::{FromRow as _, Result, Row, Sql, ToValue as _, Tx, bulk_row, work};
 use crate::store::Store;
 use foldhash::{HashMap, HashMapExt as _};
 use lango_core::UserId;
 use std::ops::ControlFlow;
-
-/// How much one statement fetches.
-struct Portion {
-    /// Entities whose edges are fetched together.
-    entities: usize,
-    /// Edges of an entity that are fetched in excess of its quota, because some of them lead to visited entities.
-    spare: usize,
-}
-
-/// PostgreSQL: every statement costs a round trip.
-const REMOTE: Portion = Portion {
-    entities: 32,
-    spare: 32,
-};
-
-/// SQLite: a row costs about as much as a statement.
-const LOCAL: Portion = Portion {
-    entities: 1,
-    spare: 4,
-};
 
 impl Store {
     /// Returns the facts around an entity, the nearest first; nothing if there is no such entity. Each fact is returned
     /// once and each entity followed once, whatever cycles there are.
     pub fn traverse(&self, user: &UserId, walk: Walk) -> Answer<'_, Option<Traversal>> {
         let given = (user.clone(), walk);
-        self.engine.snapshot(given, |tx, (user, walk)| {
-            Box::pin(async move {
-                let Some(user) = user_id(tx, user).await? else {
-                    return Ok(None);
-                };
-                let Some(start) = name_id(tx, user, NameKind::Entity, &walk.start).await? else {
-                    return Ok(None);
-                };
-                let predicates = predicates(tx, user, walk).await?;
-                let (out, in_) = match predicates {
-                    None => (sql::EDGES_OUT, sql::EDGES_IN),
-                    Some(_) => (sql::EDGES_OUT_WITH, sql::EDGES_IN_WITH),
-                };
-                let statements = match walk.direction {
-                    Direction::Out => vec![out],
-                    Direction::In => vec![in_],
-                    Direction::Both => vec![out, in_],
-                };
-                let mut edges = Edges {
-                    tx,
-                    has_kinds: !walk.kinds.is_empty(),
-                    predicates,
-                    ahead: vec![HashMap::new(); statements.len()],
-                    statements,
-                };
-                let mut walker = Walker::new(start, walk);
-                'walk: while let Some(entity) = walker.next() {
-                    for direction in 0..edges.statements.len() {
-                        if edges
-                            .follow(&mut walker, entity, direction)
-                            .await?
-                            .is_break()
-                        {
-                            break 'walk;
-                        }
+        work!(self.engine.snapshot(given), |tx, user, walk| {
+            let Some(user) = user_id(tx, user).await? else {
+                return Ok(None);
+            };
+            let Some(start) = name_id(tx, user, NameKind::Entity, &walk.start).await? else {
+                return Ok(None);
+            };
+            let predicates = predicates(tx, user, walk).await?;
+            let (out, in_) = match predicates {
+                None => (sql::EDGES_OUT, sql::EDGES_IN),
+                Some(_) => (sql::EDGES_OUT_WITH, sql::EDGES_IN_WITH),
+            };
+            let statements = match walk.direction {
+                Direction::Out => vec![out],
+                Direction::In => vec![in_],
+                Direction::Both => vec![out, in_],
+            };
+            let mut edges = Edges {
+                tx,
+                has_kinds: !walk.kinds.is_empty(),
+                predicates,
+                ahead: vec![HashMap::new(); statements.len()],
+                statements,
+            };
+            let mut walker = Walker::new(start, walk);
+            'walk: while let Some(entity) = walker.next() {
+                for direction in 0..edges.statements.len() {
+                    if edges
+                        .follow(&mut walker, entity, direction)
+                        .await?
+                        .is_break()
+                    {
+                        break 'walk;
                     }
                 }
-                read(edges.tx, walker).await.map(Some)
-            })
+            }
+            read(edges.tx, walker).await.map(Some)
         })
     }
 }
@@ -104,15 +82,7 @@ struct Edges<'a, 'c> {
     /// One for each direction.
     statements: Vec<Sql>,
     /// For each direction the edges that were fetched ahead, by near entity.
-    ahead: Vec<HashMap<i64, Fetched>>,
-}
-
-/// The first edges of an entity in one direction.
-#[derive(Clone, Default)]
-struct Fetched {
-    edges: Vec<Edge>,
-    /// Whether there may be more.
-    has_more: bool,
+    ahead: Vec<HashMap<i64, Vec<Edge>>>,
 }
 
 impl Edges<'_, '_> {
@@ -124,22 +94,25 @@ impl Edges<'_, '_> {
         direction: usize,
     ) -> Result<ControlFlow<()>> {
         let mut quota = walker.quota(entity);
+        // A statement of PostgreSQL costs a round trip, one of SQLite about as much as a row. Some edges are fetched in excess
+        // of the quota, because they lead to visited entities.
+        let is_remote = self.tx.is_remote();
+        let (entities, spare) = if is_remote { (32, 32) } else { (1, 4) };
+        let limit = (quota.edges + spare).min(quota.looks + 1);
         if !self.ahead[direction].contains_key(&entity) {
-            let portion = if self.tx.is_remote() { REMOTE } else { LOCAL };
             let near = std::iter::once(entity).chain(walker.ahead());
-            let near: Vec<i64> = near.take(portion.entities).collect();
-            let limit = (quota.edges + portion.spare).min(quota.looks + 1);
+            let near: Vec<i64> = near.take(entities).collect();
             self.ahead[direction] = self.fetch(&near, direction, limit).await?;
         }
         let first = self.ahead[direction].remove(&entity).unwrap_or_default();
-        let taken = first.edges.len();
-        let followed = walker.take_all((entity, depth), &mut quota, first.edges);
-        if !first.has_more || quota.is_spent || followed.is_break() {
+        let taken = first.len();
+        let followed = walker.take_all((entity, depth), &mut quota, first);
+        if taken < limit || quota.is_spent || followed.is_break() {
             return Ok(followed);
         }
         let limit = taken + quota.looks + 1;
         let mut rest = self.fetch(&[entity], direction, limit).await?;
-        let rest = rest.remove(&entity).unwrap_or_default().edges;
+        let rest = rest.remove(&entity).unwrap_or_default();
         let rest = rest.into_iter().skip(taken);
         Ok(walker.take_all((entity, depth), &mut quota, rest))
     }
@@ -150,25 +123,19 @@ impl Edges<'_, '_> {
         near: &[i64],
         direction: usize,
         limit: usize,
-    ) -> Result<HashMap<i64, Fetched>> {
+    ) -> Result<HashMap<i64, Vec<Edge>>> {
         let mut shared = bulk_row![limit, self.has_kinds];
         shared.extend(self.predicates.iter().map(|ids| ids.to_value()));
-        let unknown = near.iter().map(|entity| (*entity, Fetched::default()));
-        let mut fetched: HashMap<i64, Fetched> = unknown.collect();
+        let unknown = near.iter().map(|entity| (*entity, Vec::new()));
+        let mut fetched: HashMap<i64, Vec<Edge>> = unknown.collect();
+        let add = |row: Row<'_>| {
+            let edges = fetched.entry(row.get(0)?).or_default();
+            edges.push(Edge::read(row, &mut 1)?);
+            Ok(())
+        };
         let statement = self.statements[direction];
-        self.tx
-            .batch(statement, &shared, &rows_of(near), |row| {
-                let edge = Edge {
-                    fact: row.get(1)?,
-                    far: row.get(2)?,
-                    kind: row.get(3)?,
-                };
-                let of_entity = fetched.entry(row.get(0)?).or_default();
-                of_entity.edges.push(edge);
-                of_entity.has_more = of_entity.edges.len() >= limit;
-                Ok(())
-            })
-            .await?;
+        let near = rows_of(near);
+        self.tx.batch(statement, &shared, &near, add).await?;
         Ok(fetched)
     }
 }

@@ -4,6 +4,7 @@
 //! limits, not by the size of the graph.
 
 use super::{MOST_FACTS, Name, Truncation, Walk, WalkLimits};
+use crate::engine::records;
 use foldhash::{HashMap, HashMapExt as _, HashSet, HashSetExt as _};
 use lango_core::Text;
 use std::collections::VecDeque;
@@ -44,6 +45,10 @@ pub(super) struct Edge {
     pub far: i64,
     /// The type of that, if types matter.
     pub kind: Option<Text>,
+}
+
+records! {
+    Edge { fact, far, kind }
 }
 
 impl Walker {

@@ -6,13 +6,10 @@
 use super::fold::fold;
 use super::statements as sql;
 use super::vectors::{self, COLLECTION_SHIFT};
-use super::{
-    CollectionId, CollectionRow, DocumentPart, DocumentRow, NewDocument, Removal, SearchHit,
-};
+use super::{CollectionId, DocumentPart, NewDocument, Removal};
 use crate::Answer;
-use crate::engine::{Failure, Result, Row, Sql, Tx, bulk_row, sql, values};
+use crate::engine::{Failure, Result, Row, Sql, Tx, bulk_row, sql, values, work};
 use crate::store::Store;
-use crate::stored::source;
 use lango_core::{EmbeddingMaker, SessionId, Text, Trust, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,32 +26,19 @@ impl Store {
         session: Option<&SessionId>,
     ) -> Answer<'_, CollectionId> {
         let given = (user.clone(), name.to_owned(), session.cloned());
-        self.engine.write(given, |tx, (user, name, session)| {
-            Box::pin(async move {
-                let session = session.as_ref().map_or("", SessionId::as_str);
-                let key = values![user, name, session];
-                if let Some(id) = tx.value(sql::COLLECTION, key).await? {
-                    return Ok(CollectionId(id));
-                }
-                tx.execute(sql::INSERT_COLLECTION, key).await?;
-                let created = tx.value(sql::COLLECTION, key).await?;
-                created
-                    .map(CollectionId)
-                    .ok_or_else(|| Failure::other("a new collection is gone"))
-            })
+        work!(self.engine.write(given), |tx, user, name, session| {
+            let session = session.as_ref().map_or("", SessionId::as_str);
+            let key = values![user, name, session];
+            if let Some(id) = tx.value(sql::COLLECTION, key).await? {
+                return Ok(CollectionId(id));
+            }
+            tx.execute(sql::INSERT_COLLECTION, key).await?;
+            let created = tx.value(sql::COLLECTION, key).await?;
+            created
+                .map(CollectionId)
+                .ok_or_else(|| Failure::other("a new collection is gone"))
         })
     }
-}
-
-pub(super) fn collection(row: Row<'_>) -> Result<CollectionRow> {
-    Ok(CollectionRow {
-        id: CollectionId(row.get(0)?),
-        name: row.get(1)?,
-        session: session_in(row, 2)?,
-        chunks: row.get(3)?,
-        words: row.get(4)?,
-        vectors: row.get(5)?,
-    })
 }
 
 /// Locks collections against other writers until the end of the transaction.
@@ -121,16 +105,9 @@ async fn insert_documents(tx: &mut Tx<'_>, parts: &[DocumentPart]) -> Result<()>
     let new: Vec<_> = new.map(|part| &*part.document).collect();
     let names: BTreeSet<_> = new.iter().map(|new| name_of(new)).collect();
     let rows = new.iter().map(|new| {
-        let NewDocument {
-            collection,
-            source,
-            title,
-            hash,
-            size,
-            added,
-        } = new;
-        let (trust, hash) = (trust_word(source.trust), &hash[..]);
-        bulk_row![collection.0, source.name, trust, title, hash, size, added]
+        let (collection, name, title) = (&new.collection.0, &new.source.name, &new.title);
+        let (trust, hash) = (trust_word(new.source.trust), &new.hash[..]);
+        bulk_row![collection, name, trust, title, hash, new.size, new.added]
     });
     let rows: Vec<_> = rows.collect();
     let inserted = tx
@@ -258,41 +235,6 @@ pub(super) async fn remove_chunks(
         chunks,
         is_complete,
     }))
-}
-
-pub(super) fn document(row: Row<'_>) -> Result<DocumentRow> {
-    Ok(DocumentRow {
-        id: row.get(0)?,
-        collection: row.get(1)?,
-        session: session_in(row, 2)?,
-        source: source(row, 3)?,
-        title: row.get(5)?,
-        hash: row.get(6)?,
-        size: row.get(7)?,
-        added: row.get(8)?,
-        is_complete: row.get(9)?,
-        chunks: row.get(10)?,
-    })
-}
-
-pub(super) fn hit(row: Row<'_>) -> Result<SearchHit> {
-    Ok(SearchHit {
-        id: row.get(0)?,
-        document: row.get(1)?,
-        collection: row.get(2)?,
-        source: source(row, 3)?,
-        title: row.get(5)?,
-        heading: row.get(6)?,
-        text: row.get(7)?,
-        ordinal: row.get(8)?,
-        position: row.get(9)?,
-    })
-}
-
-/// Reads the session of a collection; an empty name stands for none.
-fn session_in(row: Row<'_>, column: usize) -> Result<Option<SessionId>> {
-    let session: SessionId = row.get(column)?;
-    Ok((!session.as_str().is_empty()).then_some(session))
 }
 
 pub(super) fn trust_word(trust: Trust) -> &'static str {

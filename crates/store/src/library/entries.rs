@@ -6,9 +6,8 @@ use super::rows::in_order;
 use super::statements as sql;
 use super::{DocumentPart, KnowledgeRow, LearningRow, VectorOutcome};
 use crate::Answer;
-use crate::engine::{Failure, Result, Row, Tx, values};
+use crate::engine::{Failure, Result, Row, Tx, values, work};
 use crate::store::Store;
-use crate::stored::source;
 use lango_core::{EmbeddingMaker, StoreError, UserId};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -28,55 +27,44 @@ impl Store {
         maker: Option<EmbeddingMaker>,
     ) -> Answer<'_, VectorOutcome<(u64, bool)>> {
         let given = (user.clone(), row, part, maker);
-        self.engine.write(given, |tx, (user, entry, part, maker)| {
-            Box::pin(async move {
-                let tags = serde_json::to_string(&entry.tags)
-                    .map_err(|error| Failure::other(error.to_string()))?;
-                let other = match maker {
-                    Some(_) => other_maker(tx, from_ref(part), maker.as_ref()).await?,
-                    None => None,
-                };
-                lock(tx, BTreeSet::from([part.document.collection.0])).await?;
-                let newest = |row: Row<'_>| {
-                    let is = |column, text: &str| {
-                        Ok::<_, Failure>(row.get::<Cow<'_, str>>(column)? == text)
-                    };
-                    let is_same =
-                        is(1, &entry.category)? && is(2, &entry.content)? && is(3, &tags)?;
-                    Ok((row.get::<u64>(0)?, is_same, row.get(4)?))
-                };
-                let key = values![user, entry.key];
-                let newest = tx.query_opt(sql::NEWEST_KNOWLEDGE, key, newest).await?;
-                if let Some((newest, true, _)) = newest {
-                    return Ok(VectorOutcome::Done((newest, false)));
-                }
-                if let Some(other) = other {
-                    return Ok(VectorOutcome::OtherMaker(other));
-                }
-                let mut version = 1;
-                if let Some((newest, _, document)) = newest {
-                    let values = values![user, entry.key, newest];
-                    tx.execute(sql::OUTDATE_KNOWLEDGE, values).await?;
-                    remove_old(tx, user, document).await?;
-                    version = newest + 1;
-                }
-                let document = write_document(tx, part).await?;
-                let trust = trust_word(entry.source.trust);
-                let values = values![
-                    user,
-                    entry.key,
-                    version,
-                    entry.category,
-                    entry.content,
-                    tags,
-                    entry.source.name,
-                    trust,
-                    entry.saved,
-                    document,
-                ];
-                tx.execute(sql::INSERT_KNOWLEDGE, values).await?;
-                Ok(VectorOutcome::Done((version, true)))
-            })
+        work!(self.engine.write(given), |tx, user, entry, part, maker| {
+            let tags = serde_json::to_string(&entry.tags)
+                .map_err(|error| Failure::other(error.to_string()))?;
+            let other = match maker {
+                Some(_) => other_maker(tx, from_ref(part), maker.as_ref()).await?,
+                None => None,
+            };
+            lock(tx, BTreeSet::from([part.document.collection.0])).await?;
+            let newest = |row: Row<'_>| {
+                let is =
+                    |column, text: &str| Ok::<_, Failure>(row.get::<Cow<'_, str>>(column)? == text);
+                let is_same = is(1, &entry.category)? && is(2, &entry.content)? && is(3, &tags)?;
+                Ok((row.get::<u64>(0)?, is_same, row.get(4)?))
+            };
+            let key = values![user, entry.key];
+            let newest = tx.query_opt(sql::NEWEST_KNOWLEDGE, key, newest).await?;
+            if let Some((newest, true, _)) = newest {
+                return Ok(VectorOutcome::Done((newest, false)));
+            }
+            if let Some(other) = other {
+                return Ok(VectorOutcome::OtherMaker(other));
+            }
+            let mut version = 1;
+            if let Some((newest, _, document)) = newest {
+                let values = values![user, entry.key, newest];
+                tx.execute(sql::OUTDATE_KNOWLEDGE, values).await?;
+                remove_old(tx, user, document).await?;
+                version = newest + 1;
+            }
+            let document = write_document(tx, part).await?;
+            let (key, category, content) = (&entry.key, &entry.category, &entry.content);
+            let (source, trust) = (&entry.source.name, trust_word(entry.source.trust));
+            let saved = entry.saved;
+            let values = values![
+                user, key, version, category, content, tags, source, trust, saved, document,
+            ];
+            tx.execute(sql::INSERT_KNOWLEDGE, values).await?;
+            Ok(VectorOutcome::Done((version, true)))
         })
     }
 
@@ -90,36 +78,27 @@ impl Store {
         maker: Option<EmbeddingMaker>,
     ) -> Answer<'_, VectorOutcome<bool>> {
         let given = (user.clone(), row, part, maker);
-        self.engine
-            .write(given, |tx, (user, learning, part, maker)| {
-                Box::pin(async move {
-                    if maker.is_some()
-                        && let Some(other) = other_maker(tx, from_ref(part), maker.as_ref()).await?
-                    {
-                        return Ok(VectorOutcome::OtherMaker(other));
-                    }
-                    lock(tx, BTreeSet::from([part.document.collection.0])).await?;
-                    let key = values![user, learning.trigger, learning.fix];
-                    let known = tx.value::<Option<i64>>(sql::LEARNING_DOCUMENT, key).await?;
-                    // This deletes the old row too.
-                    remove_old(tx, user, known.flatten()).await?;
-                    let document = write_document(tx, part).await?;
-                    let trust = trust_word(learning.source.trust);
-                    let values = values![
-                        user,
-                        learning.trigger,
-                        learning.fix,
-                        learning.error_pattern,
-                        learning.confidence,
-                        learning.source.name,
-                        trust,
-                        learning.saved,
-                        document,
-                    ];
-                    tx.execute(sql::INSERT_LEARNING, values).await?;
-                    Ok(VectorOutcome::Done(known.is_none()))
-                })
-            })
+        work!(self.engine.write(given), |tx, user, entry, part, maker| {
+            if maker.is_some()
+                && let Some(other) = other_maker(tx, from_ref(part), maker.as_ref()).await?
+            {
+                return Ok(VectorOutcome::OtherMaker(other));
+            }
+            lock(tx, BTreeSet::from([part.document.collection.0])).await?;
+            let key = values![user, entry.trigger, entry.fix];
+            let known = tx.value::<Option<i64>>(sql::LEARNING_DOCUMENT, key).await?;
+            // This deletes the old row too.
+            remove_old(tx, user, known.flatten()).await?;
+            let document = write_document(tx, part).await?;
+            let (trigger, fix, pattern) = (&entry.trigger, &entry.fix, &entry.error_pattern);
+            let (source, trust) = (&entry.source.name, trust_word(entry.source.trust));
+            let (confidence, saved) = (entry.confidence, entry.saved);
+            let values = values![
+                user, trigger, fix, pattern, confidence, source, trust, saved, document,
+            ];
+            tx.execute(sql::INSERT_LEARNING, values).await?;
+            Ok(VectorOutcome::Done(known.is_none()))
+        })
     }
 
     /// Reads the knowledge that each of these documents belongs to; `None` for a document without knowledge.
@@ -128,7 +107,7 @@ impl Store {
         user: &UserId,
         documents: Vec<i64>,
     ) -> Result<Vec<Option<KnowledgeRow>>, StoreError> {
-        let entry = |row: Row<'_>| Ok((row.get(8)?, knowledge(row)?));
+        let entry = |row: Row<'_>| Ok((row.get(8)?, row.read()?));
         let values = values![user, documents];
         let entries = self
             .engine
@@ -145,7 +124,7 @@ impl Store {
     ) -> Answer<'_, Vec<KnowledgeRow>> {
         let values = values![user, key, most];
         self.engine
-            .query(sql::KNOWLEDGE_VERSIONS, values, knowledge)
+            .query(sql::KNOWLEDGE_VERSIONS, values, |row| row.read())
     }
 
     /// Reads learnings by their documents; `None` for other documents.
@@ -154,7 +133,7 @@ impl Store {
         user: &UserId,
         documents: Vec<i64>,
     ) -> Result<Vec<Option<LearningRow>>, StoreError> {
-        let learning = |row: Row<'_>| Ok((row.get(7)?, learning(row)?));
+        let learning = |row: Row<'_>| Ok((row.get(7)?, row.read()?));
         let values = values![user, documents];
         let learnings = self
             .engine
@@ -174,27 +153,4 @@ async fn write_document(tx: &mut Tx<'_>, part: &DocumentPart) -> Result<i64> {
     let keys = write_locked(tx, from_ref(part)).await?;
     let key = keys.first().copied();
     key.ok_or_else(|| Failure::other("a document was not written"))
-}
-
-pub(super) fn knowledge(row: Row<'_>) -> Result<KnowledgeRow> {
-    Ok(KnowledgeRow {
-        key: row.get(0)?,
-        version: row.get(1)?,
-        category: row.get(2)?,
-        content: row.get(3)?,
-        tags: serde_json::from_str(&row.get::<Cow<'_, str>>(4)?).unwrap_or_default(),
-        source: source(row, 5)?,
-        saved: row.get(7)?,
-    })
-}
-
-pub(super) fn learning(row: Row<'_>) -> Result<LearningRow> {
-    Ok(LearningRow {
-        trigger: row.get(0)?,
-        fix: row.get(1)?,
-        error_pattern: row.get(2)?,
-        confidence: row.get(3)?,
-        source: source(row, 4)?,
-        saved: row.get(6)?,
-    })
 }

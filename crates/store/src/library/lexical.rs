@@ -9,9 +9,14 @@ use super::statements as sql;
 use super::vectors::COLLECTION_SHIFT;
 use super::{CollectionId, QueryWord, Ranking};
 use crate::Answer;
-use crate::engine::{Result, Row, Sql, Tx, sql, values};
+use crate::engine::{Result, Row, Sql, Tx, records, sql, values, work};
 use crate::store::Store;
 use std::collections::BTreeMap;
+
+records! {
+    ChunkLength { id, document, words }
+    Term { word, text, chunks, places }
+}
 
 /// PostgreSQL's estimate is used for a term that is in at least this many chunks; others are counted.
 const MIN_ESTIMATED: u64 = 5_000;
@@ -29,51 +34,39 @@ impl Store {
     ) -> Answer<'_, Ranking> {
         let collections: Vec<i64> = collections.iter().map(|id| id.0).collect();
         let given = (collections, words, most);
-        self.engine
-            .snapshot(given, |tx, &(ref collections, ref words, limit)| {
-                Box::pin(async move {
-                    let terms =
-                        terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
-                    let selection = TermSelection::new(terms, words);
-                    let postings = match tx.as_sqlite() {
-                        Some(_) => sqlite_postings(tx, collections, &selection.terms).await?,
-                        None => postgres_postings(tx, collections, &selection.terms).await?,
-                    };
-                    let size = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?));
-                    let size = tx.query_opt(sql::SIZE, values![collections], size).await?;
-                    let size = size.unwrap_or_default();
-                    let selected = tx.compute(move || {
-                        let scorer = Scorer::new(size, selection, postings);
-                        let selected = scorer.select(limit);
-                        (scorer, selected)
-                    });
-                    let (scorer, selected) = selected.await?;
-                    let length = |row: Row<'_>| {
-                        Ok(ChunkLength {
-                            id: row.get(0)?,
-                            document: row.get(1)?,
-                            words: row.get(2)?,
-                        })
-                    };
-                    let selected = tx
-                        .query(sql::CHUNK_LENGTHS, values![selected], length)
-                        .await?;
-                    Ok(scorer.rank(&selected, limit))
-                })
-            })
+        work!(self.engine.snapshot(given), |tx, within, words, limit| {
+            let limit = *limit;
+            let terms = terms(tx, words.iter().map(|word| word.text.as_str()).collect()).await?;
+            let selection = TermSelection::new(terms, words);
+            let postings = match tx.as_sqlite() {
+                Some(_) => sqlite_postings(tx, within, &selection.terms).await?,
+                None => postgres_postings(tx, within, &selection.terms).await?,
+            };
+            let size = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            let size = tx.query_opt(sql::SIZE, values![within], size).await?;
+            let size = size.unwrap_or_default();
+            let selected = tx.compute(move || {
+                let scorer = Scorer::new(size, selection, postings);
+                let selected = scorer.select(limit);
+                (scorer, selected)
+            });
+            let (scorer, selected) = selected.await?;
+            let selected = tx
+                .query(sql::CHUNK_LENGTHS, values![selected], |row| row.read())
+                .await?;
+            Ok(scorer.rank(&selected, limit))
+        })
     }
 
     /// Counts the chunks of all users, and those that have each of the words; see [`search_words`](Self::search_words).
     pub fn word_frequencies(&self, words: Vec<String>) -> Answer<'_, (u64, Vec<u64>)> {
-        self.engine.snapshot(words, |tx, words| {
-            Box::pin(async move {
-                let mut frequencies = vec![0; words.len()];
-                for term in terms(tx, words.iter().map(String::as_str).collect()).await? {
-                    frequencies[term.word] = term.chunks.max(frequencies[term.word]);
-                }
-                let all = tx.value(ALL_CHUNKS, &[]).await?;
-                Ok((all.unwrap_or_default(), frequencies))
-            })
+        work!(self.engine.snapshot(words), |tx, words| {
+            let mut frequencies = vec![0; words.len()];
+            for term in terms(tx, words.iter().map(String::as_str).collect()).await? {
+                frequencies[term.word] = term.chunks.max(frequencies[term.word]);
+            }
+            let all = tx.value(ALL_CHUNKS, &[]).await?;
+            Ok((all.unwrap_or_default(), frequencies))
         })
     }
 }
@@ -97,15 +90,7 @@ async fn sqlite_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {
     // An earlier search may have failed before it was done.
     tx.execute(CLEAR_QUERY, &[]).await?;
     tx.execute(SET_QUERY, values![words]).await?;
-    let term = |row: Row<'_>| {
-        Ok(Term {
-            word: row.get(0)?,
-            text: row.get(1)?,
-            chunks: row.get(2)?,
-            places: row.get(3)?,
-        })
-    };
-    tx.query(SQLITE_TERMS, &[], term).await
+    tx.query(SQLITE_TERMS, &[], |row| row.read()).await
 }
 
 async fn postgres_terms(tx: &mut Tx<'_>, words: Vec<&str>) -> Result<Vec<Term>> {

@@ -10,7 +10,7 @@ use super::{
     VectorOutcome, VectorSearch, documents, nearest, vectors,
 };
 use crate::Answer;
-use crate::engine::{Engine, Row, bulk_row, values};
+use crate::engine::{Engine, Row, bulk_row, values, work};
 use crate::postgres::pgvector;
 use crate::store::Store;
 use lango_core::{EmbeddingMaker, SessionId, StoreError, UserId};
@@ -27,22 +27,20 @@ impl Store {
         session: Option<&SessionId>,
     ) -> Answer<'_, (Vec<CollectionRow>, Option<EmbeddingMaker>)> {
         let session = session.map_or("", SessionId::as_str).to_owned();
-        self.engine
-            .snapshot((user.clone(), session), |tx, (user, session)| {
-                Box::pin(async move {
-                    let values = values![user, session];
-                    let visible = tx.query(sql::COLLECTIONS, values, documents::collection);
-                    let visible = visible.await?;
-                    Ok((visible, vectors::maker(tx).await?))
-                })
-            })
+        let given = (user.clone(), session);
+        work!(self.engine.snapshot(given), |tx, user, session| {
+            let values = values![user, session];
+            let visible = tx.query(sql::COLLECTIONS, values, |row| row.read());
+            let visible = visible.await?;
+            Ok((visible, vectors::maker(tx).await?))
+        })
     }
 
     /// Lists all collections of a user, those of every session included, by name.
     pub fn all_collections(&self, user: &UserId) -> Answer<'_, Vec<CollectionRow>> {
         let values = values![user, None::<&str>];
         self.engine
-            .query(sql::COLLECTIONS, values, documents::collection)
+            .query(sql::COLLECTIONS, values, |row| row.read())
     }
 
     /// Lists documents of a user by name, those of all sessions included.
@@ -60,7 +58,7 @@ impl Store {
             DocumentFilter::Named(name) => (sql::DOCUMENTS_NAMED, bulk_row![user, name]),
             DocumentFilter::Id(id) => (sql::DOCUMENT_BY_ID, bulk_row![user, id]),
         };
-        self.engine.query(statement, &values, documents::document)
+        self.engine.query(statement, &values, |row| row.read())
     }
 
     /// Writes parts of documents in one transaction. The name of a first part must be free: see
@@ -70,16 +68,15 @@ impl Store {
         parts: Vec<DocumentPart>,
         maker: Option<EmbeddingMaker>,
     ) -> Answer<'_, VectorOutcome<()>> {
-        self.engine.write((parts, maker), |tx, (parts, maker)| {
-            Box::pin(async move {
-                if let Some(other) = documents::other_maker(tx, parts, maker.as_ref()).await? {
-                    return Ok(VectorOutcome::OtherMaker(other));
-                }
-                let collections = parts.iter().map(|part| part.document.collection.0);
-                documents::lock(tx, collections.collect()).await?;
-                documents::write_locked(tx, parts).await?;
-                Ok(VectorOutcome::Done(()))
-            })
+        let given = (parts, maker);
+        work!(self.engine.write(given), |tx, parts, maker| {
+            if let Some(other) = documents::other_maker(tx, parts, maker.as_ref()).await? {
+                return Ok(VectorOutcome::OtherMaker(other));
+            }
+            let collections = parts.iter().map(|part| part.document.collection.0);
+            documents::lock(tx, collections.collect()).await?;
+            documents::write_locked(tx, parts).await?;
+            Ok(VectorOutcome::Done(()))
         })
     }
 
@@ -118,8 +115,8 @@ impl Store {
         after: i64,
         most: usize,
     ) -> Answer<'_, Vec<(i64, String, String)>> {
-        let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let values = values![after, most];
+        let chunk = |row: Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         self.engine.query(sql::MISSING_VECTORS, values, chunk)
     }
 
@@ -165,8 +162,8 @@ impl Store {
 
     /// Reads chunks in the order of these keys, without those that do not exist.
     pub async fn chunks(&self, ids: Vec<i64>) -> Result<Vec<SearchHit>, StoreError> {
-        let hits = self.engine.query(sql::CHUNKS, values![ids], documents::hit);
-        let hits = hits.await?.into_iter().map(|hit| (hit.id, hit));
+        let hit = |row: Row<'_>| row.read::<SearchHit>().map(|hit| (hit.id, hit));
+        let hits = self.engine.query(sql::CHUNKS, values![ids], hit).await?;
         Ok(in_order(&ids, hits).into_iter().flatten().collect())
     }
 }

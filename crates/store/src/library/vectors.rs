@@ -9,7 +9,7 @@ use super::VectorOutcome;
 use super::documents::lock;
 use super::statements as sql;
 use crate::Answer;
-use crate::engine::{Failure, Result, Row, Sql, Tx, bulk_row, values};
+use crate::engine::{Failure, Result, Row, Sql, Tx, bulk_row, values, work};
 use crate::store::Store;
 use lango_core::EmbeddingMaker;
 use std::borrow::Cow;
@@ -112,19 +112,17 @@ pub(super) async fn claim(
 impl Store {
     /// Sets the embedding model of the library, and deletes the vectors of any other model.
     pub fn begin_vectors(&self, maker: EmbeddingMaker) -> Answer<'_, ()> {
-        self.engine.write(maker, |tx, wanted| {
-            Box::pin(async move {
-                let json = json(wanted)?;
-                tx.execute(sql::INSERT_MAKER, values![json]).await?;
-                let stored = read_maker(tx, sql::MAKER_FOR_UPDATE).await?;
-                if stored.is_some_and(|stored| stored != *wanted) {
-                    for statement in sql::DELETE_ALL_VECTORS {
-                        tx.execute(statement, &[]).await?;
-                    }
-                    tx.execute(sql::SET_MAKER, values![json]).await?;
+        work!(self.engine.write(maker), |tx, wanted| {
+            let json = json(wanted)?;
+            tx.execute(sql::INSERT_MAKER, values![json]).await?;
+            let stored = read_maker(tx, sql::MAKER_FOR_UPDATE).await?;
+            if stored.is_some_and(|stored| stored != *wanted) {
+                for statement in sql::DELETE_ALL_VECTORS {
+                    tx.execute(statement, &[]).await?;
                 }
-                Ok(())
-            })
+                tx.execute(sql::SET_MAKER, values![json]).await?;
+            }
+            Ok(())
         })
     }
 
@@ -135,21 +133,18 @@ impl Store {
         made: Vec<(i64, Vec<f32>)>,
     ) -> Answer<'_, VectorOutcome<()>> {
         let given = (maker, made);
-        self.engine.write(given, |tx, (maker, made)| {
-            Box::pin(async move {
-                if let Some(other) = claim(tx, maker).await? {
-                    return Ok(VectorOutcome::OtherMaker(other));
-                }
-                let keys: Vec<i64> = made.iter().map(|(key, _)| *key).collect();
-                lock(tx, keys.iter().map(|key| key >> COLLECTION_SHIFT).collect()).await?;
-                let existing = tx.column(sql::EXISTING_CHUNKS, values![keys]).await?;
-                let existing: HashSet<i64> = existing.into_iter().collect();
-                let made = made.iter().filter(|(key, _)| existing.contains(key));
-                let made: Vec<(i64, &[f32])> =
-                    made.map(|(key, vector)| (*key, &vector[..])).collect();
-                store(tx, &made).await?;
-                Ok(VectorOutcome::Done(()))
-            })
+        work!(self.engine.write(given), |tx, maker, made| {
+            if let Some(other) = claim(tx, maker).await? {
+                return Ok(VectorOutcome::OtherMaker(other));
+            }
+            let keys: Vec<i64> = made.iter().map(|(key, _)| *key).collect();
+            lock(tx, keys.iter().map(|key| key >> COLLECTION_SHIFT).collect()).await?;
+            let existing = tx.column(sql::EXISTING_CHUNKS, values![keys]).await?;
+            let existing: HashSet<i64> = existing.into_iter().collect();
+            let made = made.iter().filter(|(key, _)| existing.contains(key));
+            let made: Vec<(i64, &[f32])> = made.map(|(key, vector)| (*key, &vector[..])).collect();
+            store(tx, &made).await?;
+            Ok(VectorOutcome::Done(()))
         })
     }
 }

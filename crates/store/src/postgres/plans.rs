@@ -1,9 +1,9 @@
-//! Tests that PostgreSQL finds rows by their keys in large tables.
+//! Tests that the databases find rows by their keys in large tables.
 
 use super::statements::leases::{
     CLAIM, IS_NEXT, JOIN_QUEUE, RELEASE, RENEW, RENEW_ALONE, SUCCEEDED,
 };
-use crate::engine::plans::ManyRows;
+use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys};
 use crate::engine::{Sql, sql};
 use crate::library;
 use crate::{agent_memory, graph};
@@ -103,6 +103,8 @@ async fn no_everyday_statement_of_knowledge_scans_a_table() {
         agent_memory::EVERYDAY,
     ];
     for statement in all.concat() {
+        // Results of subqueries.
+        assert_sqlite_uses_keys(statement, &["wanted VIRTUAL TABLE", "newest"]);
         let plan = rows.plan(statement).await;
         if scanned(&plan).is_some() {
             bad.push(plan);

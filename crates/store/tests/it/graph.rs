@@ -1,4 +1,4 @@
-//! The graph as its handle shows it: what is kept, what is found, what is forgotten.
+//! The graph as its handle shows it: what is kept and what is found.
 
 use super::KIND;
 use crate::place::Place;
@@ -241,8 +241,7 @@ async fn a_fact_that_ended_stays_and_can_begin_again() {
         .facts;
     let ends: Vec<_> = found.iter().map(|fact| fact.valid_to).collect();
     assert_eq!(ends, [None, Some(Timestamp(900))]);
-    let size = place.graph.graph_size(&place.user).await.unwrap();
-    assert_eq!((size.facts, size.ended, size.entities), (1, 1, 2));
+    assert_eq!(place.rows(), [2, 2, 1, 1, 1]);
 }
 
 #[tokio::test]
@@ -368,4 +367,35 @@ async fn near_names_are_those_around_it_in_the_alphabet() {
         .graph
         .names_near(&place.user, NameKind::Predicate, name("is"), 2);
     assert_eq!(near.await.unwrap(), ["is_a"].map(name));
+}
+
+#[tokio::test]
+async fn nobody_sees_or_changes_anothers_facts() {
+    let place = desk();
+    let other = UserId::from("other");
+    place.relate(fact("Ada", "knows", "Bob")).await;
+    let graph = &place.graph;
+    assert_eq!(
+        graph.query_facts(&other, everything()).await.unwrap().facts,
+        []
+    );
+    let near = graph.names_near(&other, NameKind::Entity, name("Ada"), 10);
+    assert_eq!(near.await.unwrap(), []);
+    let neighbours = graph.neighbours(&other, vec![name("Ada")], 10);
+    assert_eq!(neighbours.await.unwrap(), []);
+    let end = graph.end_fact(
+        &other,
+        triple("Ada", "knows", "Bob"),
+        Trust::Trusted,
+        Timestamp(1),
+    );
+    assert_eq!(end.await.unwrap(), EndOutcome::NotFound);
+
+    let theirs = graph
+        .relate(&other, fact("Ada", "knows", "Bob"))
+        .await
+        .unwrap();
+    assert!(matches!(theirs, RelateOutcome::New(_)));
+    assert_eq!(place.query(everything()).await.len(), 1);
+    assert_eq!(place.rows(), [2, 4, 2, 2, 2]);
 }

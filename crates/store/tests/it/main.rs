@@ -24,7 +24,6 @@ mod web_cache;
 #[path = "."]
 mod on_sqlite {
     mod graph;
-    mod graph_forget;
     mod knowledge_copies;
     mod library;
     mod memory;
@@ -35,7 +34,6 @@ mod on_sqlite {
 #[path = "."]
 mod on_postgres {
     mod graph;
-    mod graph_forget;
     mod knowledge_copies;
     mod library;
     mod memory;

@@ -1,18 +1,16 @@
 //! The user and the password, where the address has none: as PostgreSQL's own programs do, from `PGUSER`, `PGPASSWORD` and the
 //! password file.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
-/// Number of bytes of a password file that are read.
-const LARGEST: u64 = 1 << 20;
-
 /// The usual folders of PostgreSQL's socket; a password file calls them `localhost`.
 const USUAL_SOCKETS: [&str; 3] = ["/tmp", "/run/postgresql", "/var/run/postgresql"];
+
+const NO_PASSWORD: &str = "no password is in the address, in PGPASSWORD or in the password file";
 
 /// The settings of the process's environment.
 #[derive(Debug, Clone, Default)]
@@ -53,10 +51,8 @@ impl Environment {
                 config.password(password);
                 None
             }
-            Ok(None) => Some(
-                "no password is in the address, in PGPASSWORD or in the password file".to_owned(),
-            ),
-            Err(hint) => Some(hint),
+            Ok(None) => Some(NO_PASSWORD.to_owned()),
+            Err(problem) => Some(format!("the password file {problem}")),
         }
     }
 }
@@ -68,18 +64,14 @@ fn from_file(file: &Path, config: &Config) -> Result<Option<Vec<u8>>, String> {
     };
     let shown = file.display();
     if !about.is_file() {
-        return Err(format!(
-            "the password file `{shown}` is not used: it is not a regular file"
-        ));
+        return Err(format!("`{shown}` is not used: it is not a regular file"));
     }
     if about.permissions().mode() & 0o077 != 0 {
         return Err(format!(
-            "the password file `{shown}` is not used, since others can read it; `chmod 600 {shown}` fixes that"
+            "`{shown}` is not used, since others can read it; `chmod 600 {shown}` fixes that"
         ));
     }
-    let mut text = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
-    read.map_err(|error| format!("the password file `{shown}` cannot be read: {error}"))?;
+    let text = fs::read(file).map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
     Ok(look_up(&text, &wanted(config)))
 }
 
@@ -87,11 +79,7 @@ fn from_file(file: &Path, config: &Config) -> Result<Option<Vec<u8>>, String> {
 fn wanted(config: &Config) -> [String; 4] {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
-        Some(Host::Unix(folder))
-            if !USUAL_SOCKETS
-                .iter()
-                .any(|usual| folder.as_os_str() == *usual) =>
-        {
+        Some(Host::Unix(folder)) if !USUAL_SOCKETS.map(Path::new).contains(&folder.as_path()) => {
             folder.display().to_string()
         }
         _ => "localhost".to_owned(),
@@ -143,12 +131,6 @@ fn next_field(line: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
 mod tests {
     use super::*;
 
-    fn found(text: &str, address: &str) -> Option<String> {
-        let config: Config = address.parse().unwrap();
-        let password = look_up(text.as_bytes(), &wanted(&config));
-        password.map(|password| String::from_utf8(password).unwrap())
-    }
-
     #[test]
     fn the_first_line_that_matches_has_the_password() {
         let text = "# db:5432:lango:ann:no\ndb:5432:other:ann:no\ndb:5433:lango:ann:no\r\n\
@@ -161,21 +143,24 @@ mod tests {
             ("db:5432:ann:ann:own", "ann@db", Some("own")),
             ("d:*:*:*:no", "ann@db/lango", None),
             ("dbx:*:*:*:no", "ann@db/lango", None),
+            // Colons and backslashes are escaped.
+            (
+                "db:5432:a\\:b:c\\\\d:p\\:q\\\\r:rest",
+                "c%5Cd@db/a%3Ab",
+                Some("p:q\\r"),
+            ),
+            // The usual sockets have a name.
+            (
+                "localhost:*:*:*:s",
+                "ann@%2Fvar%2Frun%2Fpostgresql/lango",
+                Some("s"),
+            ),
+            ("/srv/pg:*:*:*:s", "ann@%2Fsrv%2Fpg/lango", Some("s")),
         ] {
-            let found = found(text, &format!("postgres://{address}"));
-            assert_eq!(found.as_deref(), password, "{address}");
+            let config = format!("postgres://{address}").parse().unwrap();
+            let found = look_up(text.as_bytes(), &wanted(&config));
+            assert_eq!(found.as_deref(), password.map(str::as_bytes), "{address}");
         }
-    }
-
-    #[test]
-    fn colons_and_backslashes_are_escaped_and_sockets_have_names() {
-        let text = "db:5432:a\\:b:c\\\\d:p\\:q\\\\r:rest";
-        let address = "postgres://c%5Cd@db/a%3Ab";
-        assert_eq!(found(text, address).unwrap(), "p:q\\r");
-        let socket = "postgres://ann@%2Fvar%2Frun%2Fpostgresql/lango";
-        assert_eq!(found("localhost:5432:lango:ann:s", socket).unwrap(), "s");
-        let socket = "postgres://ann@%2Fsrv%2Fpg/lango";
-        assert_eq!(found("/srv/pg:5432:lango:ann:s", socket).unwrap(), "s");
     }
 
     #[test]
@@ -183,32 +168,27 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pass");
         fs::write(&path, "*:*:*:*:s3cret\n").unwrap();
-        let environment = Environment {
-            user: Some("ann".to_owned()),
-            password: None,
-            file: Some(path.clone()),
-        };
-        let complete = |environment: &Environment| {
+        let complete = |mode, password: Option<&str>| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let environment = Environment {
+                user: Some("ann".to_owned()),
+                password: password.map(str::to_owned),
+                file: Some(path.clone()),
+            };
             let mut config: Config = "postgres://db/lango".parse().unwrap();
             let hint = environment.complete(&mut config);
             assert_eq!(config.get_user(), Some("ann"));
             (config.get_password().map(<[u8]>::to_vec), hint)
         };
-        let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        set_mode(0o640);
-        let (password, hint) = complete(&environment);
+        let (password, hint) = complete(0o640, None);
         assert_eq!(password, None);
         let hint = hint.unwrap();
         assert!(
             hint.contains("chmod 600") && !hint.contains("s3cret"),
             "{hint}"
         );
-        set_mode(0o600);
-        assert_eq!(complete(&environment), (Some(b"s3cret".to_vec()), None));
-        let named = Environment {
-            password: Some("first".to_owned()),
-            ..environment
-        };
-        assert_eq!(complete(&named), (Some(b"first".to_vec()), None));
+        assert_eq!(complete(0o600, None), (Some(b"s3cret".to_vec()), None));
+        let named = complete(0o600, Some("first"));
+        assert_eq!(named, (Some(b"first".to_vec()), None));
     }
 }

@@ -40,34 +40,17 @@ impl Failure {
         }
     }
 
-    /// Returns whether the connection leads to a standby.
-    pub(super) fn is_standby(&self) -> bool {
-        self.state() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
-    }
-
-    pub(super) fn is_locked(&self) -> bool {
-        self.state() == Some(&SqlState::LOCK_NOT_AVAILABLE)
-    }
-
-    /// Returns whether a table of another program has this name.
-    pub(super) fn is_taken(&self) -> bool {
-        let codes = [&SqlState::DUPLICATE_TABLE, &SqlState::DUPLICATE_OBJECT];
-        self.state().is_some_and(|code| codes.contains(&code))
+    /// Returns whether it is an error of the server with this code.
+    pub(super) fn is(&self, code: &SqlState) -> bool {
+        matches!(self, Self::Postgres(error) if error.code() == Some(code))
     }
 
     /// Returns the unique constraint that was violated.
     pub(crate) fn broken_rule(&self) -> Option<&str> {
         match self {
-            Self::Postgres(error) if self.state() == Some(&SqlState::UNIQUE_VIOLATION) => {
+            Self::Postgres(error) if self.is(&SqlState::UNIQUE_VIOLATION) => {
                 error.as_db_error()?.constraint()
             }
-            _ => None,
-        }
-    }
-
-    fn state(&self) -> Option<&SqlState> {
-        match self {
-            Self::Postgres(error) => error.code(),
             _ => None,
         }
     }

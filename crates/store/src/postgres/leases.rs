@@ -9,6 +9,7 @@ use lango_core::{BoxFuture, Change, SessionId, SessionLease};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::sync::atomic::AtomicI32;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast, watch};
@@ -27,10 +28,7 @@ const CLOCK: ClockId = ClockId::Boottime;
 const CLOCK: ClockId = ClockId::Monotonic;
 
 pub(super) fn now() -> Moment {
-    let now = clock_gettime(CLOCK);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
-    let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or_default();
-    Duration::new(seconds, nanoseconds)
+    clock_gettime(CLOCK).try_into().unwrap_or_default()
 }
 
 #[derive(Debug)]
@@ -38,23 +36,18 @@ pub(crate) struct Lease {
     pub session: SessionId,
     /// The fencing token, unique to this lease.
     pub fence: i64,
-    end: watch::Sender<End>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum End {
-    At(Moment),
-    Lost,
+    /// When it expires; `None` once another replica owns the session.
+    end: watch::Sender<Option<Moment>>,
 }
 
 impl Lease {
     pub(super) fn is_valid(&self) -> bool {
-        matches!(*self.end.borrow(), End::At(end) if now() < end)
+        self.end.borrow().is_some_and(|end| now() < end)
     }
 
     /// Returns whether it ended because it was not renewed in time, and not because another replica owns the session.
     pub(super) fn has_expired(&self) -> bool {
-        matches!(*self.end.borrow(), End::At(end) if now() >= end)
+        self.end.borrow().is_some_and(|end| now() >= end)
     }
 
     /// Resolves when it has ended.
@@ -62,8 +55,7 @@ impl Lease {
         let mut seen = self.end.subscribe();
         loop {
             let end = *seen.borrow_and_update();
-            let End::At(end) = end else { return };
-            let left = end.saturating_sub(now());
+            let left = end.map_or(Duration::ZERO, |end| end.saturating_sub(now()));
             if left.is_zero() {
                 return;
             }
@@ -72,25 +64,15 @@ impl Lease {
         }
     }
 
-    pub(super) fn renew(&self, until: Moment) {
-        self.end.send_if_modified(|end| match end {
-            // A lease that ended stays ended, even if the database renewed it in time: its owner may have been notified.
-            End::At(end) if now() < *end => {
-                *end = until;
-                true
+    /// Renews a valid lease, or ends it (`None`) because another replica owns the session. A lease that ended stays as it is,
+    /// even if the database renewed it in time: its owner may have been notified.
+    pub(super) fn set_end(&self, end: Option<Moment>) {
+        self.end.send_if_modified(|current| {
+            let is_valid = current.is_some_and(|end| now() < end);
+            if is_valid {
+                *current = end;
             }
-            _ => false,
-        });
-    }
-
-    pub(super) fn lose(&self) {
-        self.end.send_if_modified(|end| match end {
-            // One that expired stays expired.
-            End::At(end) if now() >= *end => false,
-            _ => {
-                *end = End::Lost;
-                true
-            }
+            is_valid
         });
     }
 }
@@ -128,8 +110,8 @@ pub(super) struct Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let is_used = !self.leases.state().tickets.remove(&self.number);
-        if !is_used {
+        let is_unused = self.leases.state().tickets.remove(&self.number);
+        if is_unused {
             self.leases.release(&self.session, None, Some(self.number));
         }
     }
@@ -153,6 +135,8 @@ pub(super) struct LeaseTable {
     pub length: Duration,
     state: Mutex<State>,
     pub wake: Notify,
+    /// The process id of the renewer's connection on the server, which also delivers notifications to their sender.
+    pub connection: AtomicI32,
     /// Whether the store is being dropped.
     pub closing: watch::Sender<bool>,
     /// Sessions that other replicas released.
@@ -181,6 +165,7 @@ impl LeaseTable {
             length,
             state: Mutex::default(),
             wake: Notify::new(),
+            connection: AtomicI32::default(),
             closing: watch::Sender::new(false),
             released: broadcast::channel(NOTIFICATIONS).0,
             changed: broadcast::channel(NOTIFICATIONS).0,
@@ -202,10 +187,8 @@ impl LeaseTable {
     }
 
     pub(super) fn replica(&self) -> &str {
-        match self.server.get() {
-            Some(Some(identity)) => &identity.name,
-            Some(None) | None => &self.random_name,
-        }
+        let identity = self.server.get().and_then(Option::as_ref);
+        identity.map_or(&self.random_name, |identity| &identity.name)
     }
 
     /// Returns the lease of a session, valid or not, that was not released.
@@ -218,17 +201,13 @@ impl LeaseTable {
         let lease = Arc::new(Lease {
             session: session.clone(),
             fence,
-            end: watch::Sender::new(End::At(asked + self.length)),
+            end: watch::Sender::new(Some(asked + self.length)),
         });
         self.update(|state| {
             state.owned.insert(session, Arc::clone(&lease));
             state.is_renewal_due |= now().saturating_sub(asked) > self.length / 3;
         });
         lease
-    }
-
-    pub(super) fn add_ticket(&self, ticket: i64) {
-        self.update(|state| state.tickets.insert(ticket));
     }
 
     /// Returns the tickets of a session that were released here, and that the database may still have.
@@ -268,7 +247,7 @@ impl LeaseTable {
     }
 
     /// Changes the state and wakes the renewer.
-    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) {
+    pub(super) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) {
         change(&mut self.state());
         self.wake.notify_one();
     }
@@ -291,24 +270,9 @@ impl LeaseTable {
         (owned, state.tickets.iter().copied().collect())
     }
 
-    /// Ends the renewer after it has released everything.
-    pub(super) fn close(&self) {
-        self.closing.send_replace(true);
-        self.wake.notify_one();
-    }
-
-    pub(super) fn is_closing(&self) -> bool {
-        *self.closing.borrow()
-    }
-
-    /// Returns whether there is nothing to renew, release, send or receive.
-    pub(super) fn is_idle(&self) -> bool {
-        let state = self.state();
-        state.owned.is_empty()
-            && state.tickets.is_empty()
-            && state.releases.is_empty()
-            && state.notifications.is_empty()
-            && self.changed.receiver_count() == 0
-            && !self.is_server()
+    /// Returns whether the store is being dropped and the database knows of all releases.
+    pub(super) fn is_done(&self) -> bool {
+        let is_released = self.releases().is_empty();
+        *self.closing.borrow() && is_released && self.state().notifications.is_empty()
     }
 }

@@ -12,13 +12,12 @@
 
 use super::database::Database;
 use super::failure::Failure;
-use super::statements::start::LOCK_MIGRATIONS;
+use super::statements::LOCK_MIGRATIONS;
 use crate::engine::{Result, Tx};
 use crate::library::VectorSearch;
 use crate::library::nearest::{NearestQuery, nearest_first};
 use crate::library::vectors::cosine;
 use deadpool_postgres::Object;
-use std::fmt::Write as _;
 use tokio_postgres::{GenericClient, Row};
 
 /// The oldest version with iterative scans, which continue when a filter leaves too few.
@@ -161,14 +160,9 @@ pub(crate) async fn describe(tx: &mut Tx<'_>, min_indexed: u64) -> Result<Vector
 /// Prepares the index at a start, on a current schema: installs the extension if that is possible, and creates the index if
 /// that is useful and quick. Otherwise it is one statement. If anything fails, searches scan.
 pub(super) async fn prepare(client: &mut Object, min_indexed: u64) -> Result<()> {
-    unless_uncertain(install_and_create(client, min_indexed).await).map(|_| ())
-}
-
-/// Whether an optional step succeeded. Fails only if the connection may be lost.
-fn unless_uncertain(step: Result<()>) -> Result<bool> {
-    match step {
+    match install_and_create(client, min_indexed).await {
         Err(failure) if failure.is_uncertain() => Err(failure),
-        step => Ok(step.is_ok()),
+        _ => Ok(()),
     }
 }
 
@@ -184,12 +178,7 @@ async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<()>
     transaction.batch_execute(INSTALL).await?;
     // Another replica may have been faster while this one waited for the lock.
     if let Some(index) = State::of(&*transaction).await?.quickly_created(min_indexed) {
-        let (function, create) = (index.function(), index.create(""));
-        let all = [SAVEPOINT, LIMIT_START, &function, &create].join(";\n");
-        let created = transaction.batch_execute(&all).await;
-        if !unless_uncertain(created.map_err(Failure::from))? {
-            transaction.batch_execute(ROLL_BACK).await?;
-        }
+        transaction.batch_execute(&index.create_at_start()).await?;
     }
     Ok(transaction.commit().await?)
 }
@@ -199,7 +188,7 @@ async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<()>
 pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
     let min_indexed = database.options.min_indexed_vectors;
     // Taken out of the pool, because its settings and its lock must end with it.
-    let client = Object::take(database.connection().await?);
+    let client = Object::take(database.pool.get().await?);
     let state = State::of(&*client).await?;
     let Some(index) = state.possible() else {
         return Ok(state.describe(min_indexed));
@@ -277,14 +266,8 @@ fn vector_text(vector: &[f32]) -> Option<String> {
     if greatest <= 0.0 || !vector.iter().all(|number| number.is_finite()) {
         return None;
     }
-    let mut text = String::with_capacity(vector.len() * 12);
-    for number in vector {
-        let separator = if text.is_empty() { '[' } else { ',' };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{separator}{}", number / greatest * 1000.0);
-    }
-    text.push(']');
-    Some(text)
+    let scaled = vector.iter().map(|number| number / greatest * 1000.0);
+    serde_json::to_string(&scaled.collect::<Vec<_>>()).ok()
 }
 
 /// The version and schema of the extension; the length and number of the vectors; whether the index can be used; whether we
@@ -324,10 +307,6 @@ const EXTEND_LIMITS: &str = "SET statement_timeout = '12h';
      SET max_parallel_maintenance_workers = 0;
      SELECT set_config('maintenance_work_mem', '256MB', false)
        FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < 262144";
-
-/// The limits at a start, which does not wait long for writers.
-const LIMIT_START: &str = "SET LOCAL max_parallel_maintenance_workers = 0;
-     SET LOCAL lock_timeout = '5s'";
 
 const SAVEPOINT: &str = "SAVEPOINT near";
 const ROLL_BACK: &str = "ROLLBACK TO SAVEPOINT near";
@@ -373,6 +352,18 @@ impl Index {
         )
     }
 
+    /// Creates both, without waiting long for writers; does nothing if that fails.
+    fn create_at_start(&self) -> String {
+        let (function, create) = (self.function(), self.create(""));
+        format!(
+            "SET LOCAL max_parallel_maintenance_workers = 0;
+             SET LOCAL lock_timeout = '5s';
+             DO $do$ BEGIN {function}; {create};
+             EXCEPTION WHEN OTHERS THEN NULL;
+             END $do$"
+        )
+    }
+
     /// The vectors of some collections that are nearest to `$1`, nearly in this order, and the place of each among all.
     fn nearest(&self) -> String {
         let Self { dimensions, schema } = self;
@@ -391,7 +382,7 @@ impl Index {
 mod tests {
     use super::*;
     use crate::Store;
-    use crate::postgres::statements::plans::plan_of;
+    use crate::engine::plans::plan_of;
     use lango_testkit::postgres;
     use tokio_postgres::NoTls;
 
@@ -408,7 +399,10 @@ mod tests {
     #[test]
     fn a_vector_without_a_direction_is_not_searched_for() {
         assert_eq!(vector_text(&[]), None);
-        assert_eq!(vector_text(&[0.5, -0.25]).as_deref(), Some("[1000,-500]"));
+        assert_eq!(
+            vector_text(&[0.5, -0.25]).as_deref(),
+            Some("[1000.0,-500.0]")
+        );
         for vector in [[0.0, 0.0], [1.0, f32::NAN], [f32::INFINITY, 1.0]] {
             assert_eq!(vector_text(&vector), None);
         }

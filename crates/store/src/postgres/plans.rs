@@ -1,8 +1,6 @@
 //! Tests that PostgreSQL finds rows by their keys in large tables.
 
-use super::statements::leases::{
-    CLAIM, IS_NEXT, JOIN_QUEUE, RELEASE, RENEW, RENEW_ALONE, SUCCEEDED,
-};
+use super::statements::{CLAIM, JOIN_QUEUE, RELEASE, RENEW, RENEW_ALONE, SUCCEEDED};
 use crate::engine::plans::ManyRows;
 use crate::engine::{Sql, sql};
 use crate::library;
@@ -79,15 +77,7 @@ fn scanned(plan: &str) -> Option<&str> {
 async fn no_statement_on_leases_scans_a_table_or_sorts() {
     let rows = ManyRows::open("").await;
     let [release, renew, renew_alone] = [RELEASE, RENEW, RENEW_ALONE].map(Sql::only_postgres);
-    for statement in [
-        CLAIM,
-        IS_NEXT,
-        JOIN_QUEUE,
-        SUCCEEDED,
-        release,
-        renew,
-        renew_alone,
-    ] {
+    for statement in [CLAIM, JOIN_QUEUE, SUCCEEDED, release, renew, renew_alone] {
         rows.assert_uses_keys(statement).await;
     }
 }

@@ -29,6 +29,7 @@ use address::Address;
 pub use address::without_password;
 use database::Database;
 use futures_util::stream::{self, StreamExt as _};
+use identity::Identity;
 use lango_core::{BoxStream, Change, Changes, SessionId, StoreError};
 use leases::{Lease, LeaseTable};
 use statements::{HAS_NO_SERVER, SUCCEEDED};
@@ -90,14 +91,17 @@ impl PostgresEngine {
         created.map_err(|failure| self.database.error(failure))
     }
 
-    /// Registers this replica as a server.
+    /// Registers this replica as a server. It takes the replica name stored in the folder, unless another process uses that name.
     pub(crate) fn attach_server(&self, folder: &Path) -> Result<(), StoreError> {
-        self.leases.attach_server(folder).map_err(|error| {
+        let identity = Identity::take(folder, &self.leases.random_name).map_err(|error| {
             let folder = folder.display();
             failed(format!(
                 "the name of this replica cannot be stored in `{folder}`: {error}"
             ))
         })?;
+        // A second call changes nothing.
+        let _ = self.leases.server.set(identity);
+        self.leases.wake.notify_one();
         self.start()
     }
 
@@ -107,12 +111,6 @@ impl PostgresEngine {
             .database
             .query_opt(Mode::WriteOne, HAS_NO_SERVER, Vec::new(), |row| row.get(0));
         Ok(is_free.await? != Some(true))
-    }
-
-    /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the schema since it was opened.
-    pub(crate) async fn check_schema(&self) -> Result<(), StoreError> {
-        self.database.open().await?;
-        self.database.check_schema().await
     }
 
     /// Notifies other replicas. The notification may be lost.

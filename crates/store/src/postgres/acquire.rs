@@ -14,18 +14,9 @@ use crate::stored::failed;
 use lango_core::{BoxLease, BusyPolicy, SessionId, SessionLease as _, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 
 /// Interval between two attempts of a waiter.
 const TRY_EVERY: Duration = Duration::from_millis(200);
-
-/// What a waiter keeps when it cannot have the lease yet.
-struct StillWaiting {
-    place: QueuePlace,
-    /// Whether its ticket is in the queue of all replicas.
-    has_ticket: bool,
-}
 
 impl PostgresEngine {
     pub(crate) async fn lease(
@@ -50,22 +41,22 @@ impl PostgresEngine {
         let (mut place, mut ticket) = tokio::try_join!(biased; front, ticket)?;
         let mut released = self.leases.released.subscribe();
         loop {
-            let waiting = match self.claim(session, place, &mut ticket).await? {
+            place = match self.claim(session, place, &mut ticket).await? {
                 Ok(lease) => return Ok(Box::new(lease)),
-                Err(waiting) => waiting,
+                Err(place) => place,
             };
             let BusyPolicy::Wait { max_waiters } = busy_policy else {
                 return Err(busy(session, None));
             };
-            if waiting.has_ticket {
-                let notified = release_of(&mut released, session);
-                // After the timeout it tries too.
-                let _ = tokio::time::timeout(TRY_EVERY, notified).await;
-            } else {
-                // It had none, or it expired while the database could not be reached.
+            if ticket.is_none() {
                 ticket = Some(self.join(session, max_waiters).await?);
+                continue;
             }
-            place = waiting.place;
+            // Until the session was released, or notifications were lost.
+            let notified =
+                async { while released.recv().await.is_ok_and(|other| other != *session) {} };
+            // After the timeout it tries too.
+            let _ = tokio::time::timeout(TRY_EVERY, notified).await;
         }
     }
 
@@ -78,13 +69,13 @@ impl PostgresEngine {
         owned(values![session, leases.replica(), seconds, released, last])
     }
 
-    /// Claims a session for the waiter in this place, if it is free and no other waiter came before.
+    /// Claims a session for the waiter in this place, if it is free and no other waiter came before; otherwise returns the place.
     async fn claim(
         &self,
         session: &SessionId,
         place: QueuePlace,
         ticket: &mut Option<Ticket>,
-    ) -> Result<Result<OwnedLease, StillWaiting>, StoreError> {
+    ) -> Result<Result<OwnedLease, QueuePlace>, StoreError> {
         let (database, leases) = (Arc::clone(&self.database), Arc::clone(&self.leases));
         let number = ticket.as_ref().map(|ticket| ticket.number);
         let values = self.values(session, number);
@@ -97,7 +88,7 @@ impl PostgresEngine {
             });
             let (fence, has_ticket): (Option<i64>, bool) = claimed.await?.unwrap_or_default();
             let Some(fence) = fence else {
-                return Ok(Err(StillWaiting { place, has_ticket }));
+                return Ok((Err(place), has_ticket));
             };
             let lease = leases.add(session, fence, asked);
             let owned = OwnedLease {
@@ -106,17 +97,15 @@ impl PostgresEngine {
                 _place: place,
             };
             if owned.is_valid() {
-                Ok(Ok(owned))
+                Ok((Ok(owned), false))
             } else {
                 Err(database.error(Failure::Timeout))
             }
         });
-        let claimed = claim.await.map_err(stopped)??;
-        if claimed.is_ok()
-            && let Some(used) = ticket.take()
-        {
-            // The claim deleted it.
-            self.leases.state().tickets.remove(&used.number);
+        let (claimed, has_ticket) = claim.await.map_err(stopped)??;
+        // The claim deleted it, or it expired while the database could not be reached.
+        if !has_ticket && let Some(gone) = ticket.take() {
+            self.leases.state().tickets.remove(&gone.number);
         }
         Ok(claimed)
     }
@@ -140,17 +129,6 @@ impl PostgresEngine {
             })
         });
         join.await.map_err(stopped)?
-    }
-}
-
-/// Resolves when another replica reports that it released the session.
-async fn release_of(released: &mut Receiver<SessionId>, session: &SessionId) {
-    loop {
-        match released.recv().await {
-            Ok(released) if released != *session => {}
-            Ok(_) | Err(RecvError::Lagged(_)) => return,
-            Err(RecvError::Closed) => std::future::pending().await,
-        }
     }
 }
 

@@ -2,19 +2,16 @@
 //!
 //! It usually has a password, which is in no error and is never shown.
 
-use super::password::Environment;
-use super::tls::{Tls, Trust};
+use super::password::complete;
+use super::tls::Tls;
 use lango_core::StoreError;
 use percent_encoding::percent_decode_str;
-use std::path::PathBuf;
-use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long the server may leave sent data unacknowledged before the connection is closed.
-const USER_TIMEOUT: Duration = Duration::from_secs(15);
+/// The parameters that an address may override. `tcp_user_timeout` is how many seconds the server may leave sent data
+/// unacknowledged before the connection is closed.
+const DEFAULTS: &str = "connect_timeout=5&tcp_user_timeout=15&application_name=lango";
 
 /// The parameters of an address besides `sslmode` and `sslrootcert`.
 const PARAMETERS: &str = "application_name, channel_binding, connect_timeout, dbname, host, hostaddr, keepalives, \
@@ -58,41 +55,33 @@ pub fn without_password(address: &str) -> String {
 impl Address {
     /// Parses an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`.
     pub(crate) fn parse(address: &str) -> Result<Self, StoreError> {
-        let parsed = Self::parse_in(address, &Environment::of_process());
-        parsed.map_err(|detail| StoreError::Unreadable {
+        Self::try_parse(address).map_err(|detail| StoreError::Unreadable {
             place: "postgres://…".to_owned(),
             detail,
         })
     }
 
-    fn parse_in(address: &str, environment: &Environment) -> Result<Self, String> {
+    fn try_parse(address: &str) -> Result<Self, String> {
         if !address.starts_with("postgres://") && !address.starts_with("postgresql://") {
             return Err("an address begins with `postgres://`".to_owned());
         }
-        let (bare, mode, trust) = take_security(address)?;
+        let (bare, mode, tls) = take_security(address)?;
         // The parser's error may quote a part of the password.
         let mut config: Config = bare
             .parse()
             .map_err(|_| wrong_parameter(&bare).unwrap_or_else(|| MISREAD.to_owned()))?;
-        let hint = environment.complete(&mut config);
+        let hint = complete(&mut config, |name| {
+            std::env::var(name).ok().filter(|text| !text.is_empty())
+        });
         let place = place_of(&config);
         if place.contains('@') {
             // The password has an `@` too, and the text behind it was parsed as the host.
             return Err(MISREAD.to_owned());
         }
         config.ssl_mode(mode);
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
-        }
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(USER_TIMEOUT);
-        }
-        if config.get_application_name().is_none() {
-            config.application_name("lango");
-        }
         Ok(Self {
             config,
-            tls: Tls::new(trust)?,
+            tls,
             place,
             shown: without_password(address),
             hint,
@@ -100,12 +89,12 @@ impl Address {
     }
 }
 
-/// Removes `sslmode` and `sslrootcert` from an address, since the driver does not know all of their values.
-fn take_security(address: &str) -> Result<(String, SslMode, Trust), String> {
+/// Removes `sslmode` and `sslrootcert` from an address, since the driver does not know all of their values, and adds the defaults.
+fn take_security(address: &str) -> Result<(String, SslMode, Tls), String> {
     let begin = address.find('@').unwrap_or(0);
     let mark = address[begin..].find('?').map(|mark| begin + mark);
     let (path, query) = address.split_at(mark.unwrap_or(address.len()));
-    let (mut mode, mut root, mut others) = ("prefer", None, Vec::new());
+    let (mut mode, mut root, mut others) = ("prefer", None, vec![DEFAULTS]);
     for pair in query.trim_start_matches('?').split('&') {
         match pair.split_once('=').unwrap_or((pair, "")) {
             ("sslmode", value) => mode = value,
@@ -113,21 +102,8 @@ fn take_security(address: &str) -> Result<(String, SslMode, Trust), String> {
             _ => others.push(pair),
         }
     }
-    let file = root.as_deref().filter(|root| *root != "system");
-    let file = file.map(PathBuf::from);
-    let (mode, trust) = match mode {
-        "disable" => (SslMode::Disable, Trust::Unverified),
-        "prefer" => (SslMode::Prefer, Trust::Unverified),
-        // With roots it verifies the chain, as PostgreSQL's own programs do.
-        "require" if root.is_none() => (SslMode::Require, Trust::Unverified),
-        "require" | "verify-ca" => (SslMode::Require, Trust::Chain(file)),
-        "verify-full" => (SslMode::Require, Trust::Host(file)),
-        _ => {
-            let modes = "disable, prefer, require, verify-ca, verify-full";
-            return Err(format!("the parameter `sslmode` must be one of {modes}"));
-        }
-    };
-    Ok((format!("{path}?{}", others.join("&")), mode, trust))
+    let (mode, tls) = Tls::new(mode, root.as_deref())?;
+    Ok((format!("{path}?{}", others.join("&")), mode, tls))
 }
 
 /// Names the parameter that makes an address invalid, unless the name may be a part of the password.
@@ -215,23 +191,6 @@ mod tests {
         ] {
             let error = refusal(address);
             assert!(!error.contains("s3c") && error.contains(named), "{error}");
-        }
-    }
-
-    #[test]
-    fn user_and_password_come_from_the_environment_if_the_address_has_none() {
-        let environment = Environment {
-            user: Some("ann".to_owned()),
-            password: Some("s3cret".to_owned()),
-            file: None,
-        };
-        for (address, user, password) in [
-            ("postgres://h/d", "ann", "s3cret"),
-            ("postgres://bob:own@h/d", "bob", "own"),
-        ] {
-            let address = Address::parse_in(address, &environment).unwrap();
-            assert_eq!(address.config.get_user(), Some(user));
-            assert_eq!(address.config.get_password(), Some(password.as_bytes()));
         }
     }
 

@@ -11,8 +11,7 @@ use crate::engine::{Input, Mode, Output, Result, Row, Sql, Tx, Value, Work};
 use crate::stored::failed;
 use crate::tables::{OpenMode, checkpoint};
 use deadpool_postgres::{
-    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
-    RecyclingMethod, Runtime,
+    ClientWrapper, Hook, HookError, Manager, Object, Pool, QueueMode, Runtime,
 };
 use lango_core::StoreError;
 use std::time::{Duration, Instant};
@@ -43,10 +42,7 @@ pub(crate) struct Database {
 
 impl Database {
     pub(super) fn at(address: Address, options: PostgresOptions) -> Result<Self, StoreError> {
-        let method = ManagerConfig {
-            recycling_method: RecyclingMethod::Fast,
-        };
-        let manager = Manager::from_config(address.config.clone(), address.tls.clone(), method);
+        let manager = Manager::new(address.config.clone(), address.tls.clone());
         let statements = set_up(options.lease);
         let set_up = Hook::async_fn(move |client: &mut ClientWrapper, _| {
             let statements = statements.clone();
@@ -78,8 +74,18 @@ impl Database {
     pub(crate) async fn open(&self) -> Result<(), StoreError> {
         let open = || retry(FIRST_CONNECTION, |_| self.try_open());
         let opened = self.is_open.get_or_try_init(open).await;
-        opened.map_err(|failure| self.with_hint(self.error(failure)))?;
-        Ok(())
+        match (
+            opened.map_err(|failure| self.error(failure)),
+            &self.address.hint,
+        ) {
+            (Err(StoreError::Unreadable { place, detail }), Some(hint))
+                if detail.contains("password") =>
+            {
+                let detail = format!("{detail}; {hint}");
+                Err(StoreError::Unreadable { place, detail })
+            }
+            (opened, _) => opened.copied(),
+        }
     }
 
     async fn try_open(&self) -> Result<()> {
@@ -94,21 +100,9 @@ impl Database {
         pgvector::prepare(&mut client, self.options.min_indexed_vectors).await
     }
 
-    /// Adds why no password was found to an error about a password.
-    fn with_hint(&self, error: StoreError) -> StoreError {
-        match (error, &self.address.hint) {
-            (StoreError::Unreadable { place, detail }, Some(hint))
-                if detail.contains("password") =>
-            {
-                let detail = format!("{detail}; {hint}");
-                StoreError::Unreadable { place, detail }
-            }
-            (error, _) => error,
-        }
-    }
-
-    /// Fails if a newer version of lango has migrated the schema.
-    pub(super) async fn check_schema(&self) -> Result<(), StoreError> {
+    /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the schema since it was opened.
+    pub(crate) async fn check_schema(&self) -> Result<(), StoreError> {
+        self.open().await?;
         let check = async {
             let client = self.pool.get().await?;
             migrations::schema(&**client, &self.address.place).await

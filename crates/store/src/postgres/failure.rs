@@ -107,19 +107,13 @@ fn kind(error: &Error) -> Kind {
 /// Classifies errors that the driver tells apart only by their causes and texts.
 fn kind_without_code(error: &Error) -> Kind {
     let text = error.to_string();
+    let has_any = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let cause: Option<&io::Error> = error.source().and_then(|cause| cause.downcast_ref());
-    let is_tls = |cause: &io::Error| {
-        let inner = cause.get_ref();
-        inner.is_some_and(|inner| inner.is::<rustls::Error>())
-    };
-    let is_refused = || {
-        let words = ["TLS", "authentication", "configuration"];
-        words.iter().any(|word| text.contains(word))
-    };
+    let inner = cause.and_then(io::Error::get_ref);
     match cause {
-        Some(cause) if !is_tls(cause) => Kind::Unreachable,
-        None if error.is_closed() || text.contains("timeout waiting") => Kind::Unreachable,
-        _ if is_refused() => Kind::Refused,
+        Some(_) if !inner.is_some_and(|inner| inner.is::<rustls::Error>()) => Kind::Unreachable,
+        None if error.is_closed() || has_any(&["timeout waiting"]) => Kind::Unreachable,
+        _ if has_any(&["TLS", "authentication", "configuration"]) => Kind::Refused,
         _ => Kind::Other,
     }
 }

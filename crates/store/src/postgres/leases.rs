@@ -8,7 +8,6 @@ use crate::queue::QueuePlace;
 use lango_core::{BoxFuture, Change, SessionId, SessionLease};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::sync::atomic::AtomicI32;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -41,27 +40,9 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    pub(super) fn is_valid(&self) -> bool {
-        self.end.borrow().is_some_and(|end| now() < end)
-    }
-
     /// Returns whether it ended because it was not renewed in time, and not because another replica owns the session.
     pub(super) fn has_expired(&self) -> bool {
         self.end.borrow().is_some_and(|end| now() >= end)
-    }
-
-    /// Resolves when it has ended.
-    async fn ended(&self) {
-        let mut seen = self.end.subscribe();
-        loop {
-            let end = *seen.borrow_and_update();
-            let left = end.map_or(Duration::ZERO, |end| end.saturating_sub(now()));
-            if left.is_zero() {
-                return;
-            }
-            // Checked again after a renewal and after the timeout.
-            let _ = tokio::time::timeout(left, seen.changed()).await;
-        }
     }
 
     /// Renews a valid lease, or ends it (`None`) because another replica owns the session. A lease that ended stays as it is,
@@ -86,11 +67,22 @@ pub(super) struct OwnedLease {
 
 impl SessionLease for OwnedLease {
     fn is_valid(&self) -> bool {
-        self.lease.is_valid()
+        self.lease.end.borrow().is_some_and(|end| now() < end)
     }
 
     fn lost(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.lease.ended())
+        let mut seen = self.lease.end.subscribe();
+        Box::pin(async move {
+            loop {
+                let end = *seen.borrow_and_update();
+                let left = end.map_or(Duration::ZERO, |end| end.saturating_sub(now()));
+                if left.is_zero() {
+                    return;
+                }
+                // Checked again after a renewal and after the timeout.
+                let _ = tokio::time::timeout(left, seen.changed()).await;
+            }
+        })
     }
 }
 
@@ -123,15 +115,13 @@ pub(super) struct Release {
     pub session: SessionId,
     pub fence: Option<i64>,
     pub ticket: Option<i64>,
-    /// When it expires in the database.
-    until: Moment,
 }
 
 pub(super) struct LeaseTable {
     /// The name of a replica without an identity.
-    random_name: String,
+    pub random_name: String,
     /// Set if this replica is a server; the identity is missing if another process uses the name in the folder.
-    server: OnceLock<Option<Identity>>,
+    pub server: OnceLock<Option<Identity>>,
     pub length: Duration,
     state: Mutex<State>,
     pub wake: Notify,
@@ -170,16 +160,6 @@ impl LeaseTable {
             released: broadcast::channel(NOTIFICATIONS).0,
             changed: broadcast::channel(NOTIFICATIONS).0,
         }
-    }
-
-    /// Registers this replica as a server. It takes the replica name stored in the folder, unless another process uses that name.
-    /// Call it before acquiring the first lease.
-    pub(super) fn attach_server(&self, folder: &Path) -> std::io::Result<()> {
-        let identity = Identity::take(folder, &self.random_name)?;
-        // A second call changes nothing.
-        let _ = self.server.set(identity);
-        self.wake.notify_one();
-        Ok(())
     }
 
     pub(super) fn is_server(&self) -> bool {
@@ -241,7 +221,6 @@ impl LeaseTable {
                 session: session.clone(),
                 fence,
                 ticket,
-                until: now() + self.length,
             });
         });
     }
@@ -256,13 +235,6 @@ impl LeaseTable {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what was released and has not expired.
-    pub(super) fn releases(&self) -> Vec<Release> {
-        let mut state = self.state();
-        state.releases.retain(|release| now() < release.until);
-        state.releases.clone()
-    }
-
     pub(super) fn to_renew(&self) -> (Vec<Arc<Lease>>, Vec<i64>) {
         let mut state = self.state();
         state.is_renewal_due = false;
@@ -272,7 +244,7 @@ impl LeaseTable {
 
     /// Returns whether the store is being dropped and the database knows of all releases.
     pub(super) fn is_done(&self) -> bool {
-        let is_released = self.releases().is_empty();
-        *self.closing.borrow() && is_released && self.state().notifications.is_empty()
+        let state = self.state();
+        *self.closing.borrow() && state.releases.is_empty() && state.notifications.is_empty()
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
 
@@ -12,66 +12,51 @@ const USUAL_SOCKETS: [&str; 3] = ["/tmp", "/run/postgresql", "/var/run/postgresq
 
 const NO_PASSWORD: &str = "no password is in the address, in PGPASSWORD or in the password file";
 
-/// The settings of the process's environment.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Environment {
-    pub user: Option<String>,
-    pub password: Option<String>,
-    /// The password file, which may not exist.
-    pub file: Option<PathBuf>,
-}
-
-impl Environment {
-    pub(super) fn of_process() -> Self {
-        let text = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-        let named = text("PGPASSFILE").map(PathBuf::from);
-        Self {
-            user: text("PGUSER").or_else(|| whoami::username().ok()),
-            password: text("PGPASSWORD"),
-            file: named.or_else(|| text("HOME").map(|home| Path::new(&home).join(".pgpass"))),
-        }
+/// Adds the user and the password, if they are missing, by the variables of the environment. Returns why there is no password, for
+/// the error that the server rejects the connection.
+pub(super) fn complete(
+    config: &mut Config,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    if config.get_user().is_none()
+        && let Some(user) = variable("PGUSER").or_else(|| whoami::username().ok())
+    {
+        config.user(user);
     }
-
-    /// Adds the user and the password, if they are missing. Returns why there is no password, for the error that the server rejects
-    /// the connection.
-    pub(super) fn complete(&self, config: &mut Config) -> Option<String> {
-        if let (None, Some(user)) = (config.get_user(), &self.user) {
-            config.user(user);
+    if config.get_password().is_some() {
+        return None;
+    }
+    let file =
+        variable("PGPASSFILE").or_else(|| variable("HOME").map(|home| format!("{home}/.pgpass")));
+    let password = match (variable("PGPASSWORD"), file) {
+        (Some(password), _) => Ok(Some(password.into_bytes())),
+        (None, Some(file)) => from_file(&file, config),
+        (None, None) => Ok(None),
+    };
+    match password {
+        Ok(Some(password)) => {
+            config.password(password);
+            None
         }
-        if config.get_password().is_some() {
-            return None;
-        }
-        let password = match (&self.password, &self.file) {
-            (Some(password), _) => Ok(Some(password.clone().into_bytes())),
-            (None, Some(file)) => from_file(file, config),
-            (None, None) => Ok(None),
-        };
-        match password {
-            Ok(Some(password)) => {
-                config.password(password);
-                None
-            }
-            Ok(None) => Some(NO_PASSWORD.to_owned()),
-            Err(problem) => Some(format!("the password file {problem}")),
-        }
+        Ok(None) => Some(NO_PASSWORD.to_owned()),
+        Err(problem) => Some(format!("the password file {problem}")),
     }
 }
 
 /// Reads the password for this server, database and user from a regular file that only its owner can read.
-fn from_file(file: &Path, config: &Config) -> Result<Option<Vec<u8>>, String> {
+fn from_file(file: &str, config: &Config) -> Result<Option<Vec<u8>>, String> {
     let Ok(about) = fs::metadata(file) else {
         return Ok(None);
     };
-    let shown = file.display();
     if !about.is_file() {
-        return Err(format!("`{shown}` is not used: it is not a regular file"));
+        return Err(format!("`{file}` is not used: it is not a regular file"));
     }
     if about.permissions().mode() & 0o077 != 0 {
         return Err(format!(
-            "`{shown}` is not used, since others can read it; `chmod 600 {shown}` fixes that"
+            "`{file}` is not used, since others can read it; `chmod 600 {file}` fixes that"
         ));
     }
-    let text = fs::read(file).map_err(|error| format!("`{shown}` cannot be read: {error}"))?;
+    let text = fs::read(file).map_err(|error| format!("`{file}` cannot be read: {error}"))?;
     Ok(look_up(&text, &wanted(config)))
 }
 
@@ -113,16 +98,14 @@ fn look_up(text: &[u8], wanted: &[String; 4]) -> Option<Vec<u8>> {
 /// Splits a line at the first colon without a backslash before it. Returns the field without backslashes, and the rest if there
 /// is a colon.
 fn next_field(line: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
+    let mut bytes = line.iter().enumerate();
     let mut field = Vec::new();
-    let mut rest = line;
-    while let Some((mut byte, mut after)) = rest.split_first() {
-        match (byte, after.split_first()) {
-            (b':', _) => return (field, Some(after)),
-            (b'\\', Some(escaped)) => (byte, after) = escaped,
-            _ => {}
+    while let Some((index, byte)) = bytes.next() {
+        match byte {
+            b':' => return (field, Some(&line[index + 1..])),
+            b'\\' => field.push(bytes.next().map_or(b'\\', |(_, escaped)| *escaped)),
+            _ => field.push(*byte),
         }
-        field.push(*byte);
-        rest = after;
     }
     (field, None)
 }
@@ -164,31 +147,38 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_not_used_and_the_hint_says_so() {
+    fn user_and_password_come_from_the_address_the_environment_or_a_file_that_only_its_owner_can_read()
+     {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pass");
         fs::write(&path, "*:*:*:*:s3cret\n").unwrap();
-        let complete = |mode, password: Option<&str>| {
+        let complete = |address: &str, mode, password: Option<&str>| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let environment = Environment {
-                user: Some("ann".to_owned()),
-                password: password.map(str::to_owned),
-                file: Some(path.clone()),
+            let variable = |name: &str| match name {
+                "PGUSER" => Some("ann".to_owned()),
+                "PGPASSWORD" => password.map(str::to_owned),
+                _ => Some(path.display().to_string()),
             };
-            let mut config: Config = "postgres://db/lango".parse().unwrap();
-            let hint = environment.complete(&mut config);
-            assert_eq!(config.get_user(), Some("ann"));
-            (config.get_password().map(<[u8]>::to_vec), hint)
+            let mut config: Config = address.parse().unwrap();
+            let hint = super::complete(&mut config, variable);
+            let user = config.get_user().unwrap().to_owned();
+            let password = config.get_password().unwrap_or_default();
+            (user, String::from_utf8(password.to_vec()).unwrap(), hint)
         };
-        let (password, hint) = complete(0o640, None);
-        assert_eq!(password, None);
+        let (_, password, hint) = complete("postgres://db/lango", 0o640, None);
+        assert_eq!(password, "");
         let hint = hint.unwrap();
         assert!(
             hint.contains("chmod 600") && !hint.contains("s3cret"),
             "{hint}"
         );
-        assert_eq!(complete(0o600, None), (Some(b"s3cret".to_vec()), None));
-        let named = complete(0o600, Some("first"));
-        assert_eq!(named, (Some(b"first".to_vec()), None));
+        for (address, variable, user, password) in [
+            ("postgres://db/lango", None, "ann", "s3cret"),
+            ("postgres://db/lango", Some("first"), "ann", "first"),
+            ("postgres://bob:own@db/lango", Some("first"), "bob", "own"),
+        ] {
+            let expected = (user.to_owned(), password.to_owned(), None);
+            assert_eq!(complete(address, 0o600, variable), expected);
+        }
     }
 }

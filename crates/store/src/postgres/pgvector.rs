@@ -21,7 +21,7 @@ use deadpool_postgres::Object;
 use tokio_postgres::{GenericClient, Row};
 
 /// The oldest version with iterative scans, which continue when a filter leaves too few.
-const MIN_VERSION: (u32, u32) = (0, 8);
+const MIN_VERSION: [u32; 2] = [0, 8];
 
 /// The longest vectors that it indexes.
 const MAX_DIMENSIONS: i64 = 4000;
@@ -51,8 +51,8 @@ struct State {
     index: Option<bool>,
     /// Whether we may create indexes.
     is_owner: bool,
-    /// The version that could be installed, and whether we may.
-    available: Option<(String, bool)>,
+    /// The version that could be installed.
+    available: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,14 +69,13 @@ impl State {
 
     fn read(row: &Row) -> Result<Self> {
         let (version, schema) = (row.try_get::<_, Option<_>>(0)?, row.try_get(1)?);
-        let (available, may) = (row.try_get::<_, Option<_>>(6)?, row.try_get(7)?);
         Ok(Self {
             installed: version.zip(schema),
             dimensions: row.try_get(2)?,
             vectors: row.try_get(3)?,
             index: row.try_get(4)?,
             is_owner: row.try_get(5)?,
-            available: available.zip(may),
+            available: row.try_get(6)?,
         })
     }
 
@@ -109,18 +108,17 @@ impl State {
 
     fn describe(&self, min_indexed: u64) -> VectorSearch {
         let Some((version, _)) = &self.installed else {
-            let place = if self.available.is_none() {
-                "on this server"
-            } else {
-                "in this database"
-            };
+            let place = self
+                .available
+                .as_ref()
+                .map_or("on this server", |_| "in this database");
             return plain(format!("pgvector is not installed {place}"));
         };
         if self.usable().is_some() {
             let by = format!("pgvector {version}");
             return VectorSearch::Indexed { by };
         }
-        let (major, minor) = MIN_VERSION;
+        let [major, minor] = MIN_VERSION;
         plain(match self.dimensions {
             _ if !is_new_enough(version) => format!("pgvector {version} is older than {major}.{minor}"),
             Some(dimensions) if dimensions > MAX_DIMENSIONS => format!(
@@ -143,11 +141,9 @@ fn plain(why: String) -> VectorSearch {
 
 /// Whether a version such as `0.8.5` is supported.
 fn is_new_enough(version: &str) -> bool {
-    let mut numbers = version.split(['.', '-']).map(str::parse);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= MIN_VERSION,
-        _ => false,
-    }
+    let parts = version.split(['.', '-']);
+    let numbers = parts.map_while(|part| part.parse::<u32>().ok());
+    numbers.ge(MIN_VERSION)
 }
 
 /// Describes how the nearest vectors are found.
@@ -168,8 +164,7 @@ pub(super) async fn prepare(client: &mut Object, min_indexed: u64) -> Result<()>
 
 async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<()> {
     let state = State::of(&***client).await?;
-    let available = state.available.as_ref();
-    let can_be_installed = available.is_some_and(|(version, may)| *may && is_new_enough(version));
+    let can_be_installed = state.available.as_deref().is_some_and(is_new_enough);
     if !can_be_installed && state.quickly_created(min_indexed).is_none() {
         return Ok(());
     }
@@ -193,9 +188,7 @@ pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
     let Some(index) = state.possible() else {
         return Ok(state.describe(min_indexed));
     };
-    let useless = client.query(USELESS, &[&index.dimensions]).await?;
-    let is_missing = state.usable().is_none() && state.is_useful(min_indexed);
-    if state.is_owner && (is_missing || !useless.is_empty()) {
+    if state.is_owner {
         client.batch_execute(EXTEND_LIMITS).await?;
         let locked = client.query_one(TRY_TO_LOCK, &[]).await?;
         if !locked.try_get(0)? {
@@ -203,13 +196,12 @@ pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
                 "another `lango store compact` is creating the index; retry when it is done";
             return Err(Failure::other(detail));
         }
-        // Read again, as another one may have ended just before.
         for useless in client.query(USELESS, &[&index.dimensions]).await? {
             let name: &str = useless.try_get(0)?;
             let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {name}");
             client.batch_execute(&drop).await?;
         }
-        if state.is_useful(min_indexed) {
+        if state.usable().is_none() && state.is_useful(min_indexed) {
             client.batch_execute(&index.function()).await?;
             client.batch_execute(&index.create("CONCURRENTLY")).await?;
         }
@@ -271,25 +263,19 @@ fn vector_text(vector: &[f32]) -> Option<String> {
 }
 
 /// The version and schema of the extension; the length and number of the vectors; whether the index can be used; whether we
-/// may create it; and where the extension is not installed, the version that could be, and whether we may install it.
+/// may create it; and where the extension is not installed, the version that could be.
 const STATE: &str = r#"SELECT extension.extversion, quote_ident(namespace.nspname), maker.dimensions,
             (SELECT coalesce(sum(vectors), 0)::bigint FROM library_collections),
-            index.indisvalid, pg_has_role(vectors.relowner, 'USAGE'), available.version,
-            coalesce(available.may, false)
+            index.indisvalid, pg_has_role(vectors.relowner, 'USAGE'),
+            CASE WHEN extension.oid IS NULL
+                 THEN (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') END
        FROM (SELECT (SELECT (maker::jsonb ->> 'dimensions')::bigint FROM library_maker WHERE "only" = 1))
             AS maker (dimensions)
        JOIN pg_class AS vectors ON vectors.oid = 'library_vectors'::regclass
        LEFT JOIN pg_extension AS extension ON extension.extname = 'vector'
        LEFT JOIN pg_namespace AS namespace ON namespace.oid = extension.extnamespace
        LEFT JOIN pg_index AS index ON index.indrelid = vectors.oid
-        AND index.indexrelid = to_regclass('library_near_' || maker.dimensions)
-       LEFT JOIN LATERAL (
-            SELECT each.version, current_setting('is_superuser') = 'on'
-                   OR (each.trusted AND has_database_privilege(current_database(), 'CREATE')) AS may
-              FROM pg_available_extensions AS newest
-              JOIN pg_available_extension_versions AS each
-                ON each.name = newest.name AND each.version = newest.default_version
-             WHERE newest.name = 'vector' AND extension.oid IS NULL) AS available ON true"#;
+        AND index.indexrelid = to_regclass('library_near_' || maker.dimensions)"#;
 
 /// Installs the extension; does nothing if that is refused.
 const INSTALL: &str = "DO $$ BEGIN
@@ -308,7 +294,6 @@ const EXTEND_LIMITS: &str = "SET statement_timeout = '12h';
      SELECT set_config('maintenance_work_mem', '256MB', false)
        FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < 262144";
 
-const SAVEPOINT: &str = "SAVEPOINT near";
 const ROLL_BACK: &str = "ROLLBACK TO SAVEPOINT near";
 
 /// Indexes of another length, and the remains of failed attempts.
@@ -320,7 +305,7 @@ const USELESS: &str = r"SELECT quote_ident(class.relname) FROM pg_index AS index
 /// Sets how the index is searched, for the rest of the transaction.
 fn settings(in_view: usize) -> String {
     format!(
-        "{SAVEPOINT};
+        "SAVEPOINT near;
          SET LOCAL hnsw.ef_search = {in_view};
          SET LOCAL hnsw.iterative_scan = relaxed_order;
          SET LOCAL hnsw.max_scan_tuples = {MAX_VISITED};

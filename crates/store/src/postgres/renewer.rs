@@ -258,7 +258,7 @@ impl<'a> Connected<'a> {
 
     /// Releases leases and tickets; returns whether a lease is left because its row is locked.
     async fn release(&self) -> Result<bool, Failure> {
-        let mut releases = self.leases.releases();
+        let mut releases = self.leases.state().releases.clone();
         if releases.is_empty() {
             return Ok(false);
         }

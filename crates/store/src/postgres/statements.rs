@@ -115,26 +115,15 @@ pub(super) const SHORTEN: &str = "WITH late AS MATERIALIZED (
      UPDATE hold_line SET until = clock_timestamp() + make_interval(secs => $1)
       WHERE ticket = ANY (ARRAY(SELECT ticket FROM late_tickets))";
 
-/// The key of the advisory lock that every connected server holds on its schema, in shared mode.
-macro_rules! server_lock {
-    () => {
-        "hashtext('lango server ' || current_schema())"
-    };
-}
-
-/// Takes that lock for a server. Returns whether it could: a new schema may not exist yet.
-pub(super) const ATTACH_SERVER: &str = concat!(
-    "SELECT current_schema() IS NOT NULL, pg_advisory_lock_shared(",
-    server_lock!(),
-    ")"
-);
+/// Takes the advisory lock that every connected server has on its schema, in shared mode. Returns whether it could: a new schema
+/// may not exist yet.
+pub(super) const ATTACH_SERVER: &str = "SELECT current_schema() IS NOT NULL,
+            pg_advisory_lock_shared(hashtext('lango server ' || current_schema()))";
 
 /// Returns whether no server is connected.
-pub(super) const HAS_NO_SERVER: Sql = Sql::only_postgres(concat!(
-    "SELECT pg_try_advisory_xact_lock(",
-    server_lock!(),
-    ")"
-));
+pub(super) const HAS_NO_SERVER: Sql = Sql::only_postgres(
+    "SELECT pg_try_advisory_xact_lock(hashtext('lango server ' || current_schema()))",
+);
 
 /// Releases leases (`$1` and their fences `$2`), except for locked rows, and tickets (`$3`). Returns the fences of the leases that
 /// are left. It does not wait for the disk: a release that a crash of the server undoes is made up for when the lease expires.

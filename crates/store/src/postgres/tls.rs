@@ -18,31 +18,34 @@ use rustls::{
     SignatureScheme,
 };
 use std::io;
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream as Stream;
-
-/// What is verified of the server's certificate. The roots are in a file, or those of the system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trust {
-    Unverified,
-    /// That a root signed it.
-    Chain(Option<PathBuf>),
-    /// That a root signed it for the host of the address.
-    Host(Option<PathBuf>),
-}
 
 #[derive(Clone)]
 pub(crate) struct Tls(TlsConnector);
 
 impl Tls {
-    pub(super) fn new(trust: Trust) -> Result<Self, String> {
+    /// Takes the parameters `sslmode` and `sslrootcert`: a file with roots, or `system` for those of the system.
+    pub(super) fn new(mode: &str, root: Option<&str>) -> Result<(SslMode, Self), String> {
+        let (mode, checks_chain, checks_name) = match mode {
+            "disable" => (SslMode::Disable, false, false),
+            "prefer" => (SslMode::Prefer, false, false),
+            // With roots it verifies the chain, as PostgreSQL's own programs do.
+            "require" => (SslMode::Require, root.is_some(), false),
+            "verify-ca" => (SslMode::Require, true, false),
+            "verify-full" => (SslMode::Require, true, true),
+            _ => {
+                let modes = "disable, prefer, require, verify-ca, verify-full";
+                return Err(format!("the parameter `sslmode` must be one of {modes}"));
+            }
+        };
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
@@ -51,10 +54,22 @@ impl Tls {
             algorithms: provider.signature_verification_algorithms,
             roots: None,
             given: Vec::new(),
-            checks_name: matches!(trust, Trust::Host(_)),
+            checks_name,
         };
-        if let Trust::Chain(file) | Trust::Host(file) = trust {
-            let store = root_store(file.as_deref(), &mut verifier.given)?;
+        if checks_chain {
+            let file = root.filter(|root| *root != "system");
+            let mut store = RootCertStore::empty();
+            if let Some(file) = file {
+                let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+                verifier.given = read.map_err(|error| format!("cannot read `{file}`: {error}"))?;
+                store.add_parsable_certificates(verifier.given.clone());
+            } else {
+                store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+            }
+            if store.is_empty() {
+                let place = file.unwrap_or("this system; name a file with `sslrootcert`");
+                return Err(format!("there is no certificate in {place}"));
+            }
             let roots = WebPkiServerVerifier::builder_with_provider(store.into(), provider);
             verifier.roots = Some(roots.build().map_err(|error| error.to_string())?);
         }
@@ -62,34 +77,7 @@ impl Tls {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
-        Ok(Self(TlsConnector::from(Arc::new(config))))
-    }
-}
-
-/// Reads the roots of a file, which are also added to `given`, or those of the system.
-fn root_store(
-    file: Option<&Path>,
-    given: &mut Vec<CertificateDer<'static>>,
-) -> Result<RootCertStore, String> {
-    let mut store = RootCertStore::empty();
-    let none = if let Some(path) = file {
-        let shown = path.display();
-        let failed = |error| format!("cannot read `{shown}`: {error}");
-        for root in CertificateDer::pem_file_iter(path).map_err(failed)? {
-            let root = root.map_err(failed)?;
-            given.push(root.clone());
-            let added = store.add(root);
-            added.map_err(|error| format!("a certificate in `{shown}` cannot be used: {error}"))?;
-        }
-        format!("there is no certificate in `{shown}`")
-    } else {
-        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        "this system has no root certificates; name a file with `sslrootcert`".to_owned()
-    };
-    if store.is_empty() {
-        Err(none)
-    } else {
-        Ok(store)
+        Ok((mode, Self(TlsConnector::from(Arc::new(config)))))
     }
 }
 
@@ -215,7 +203,7 @@ impl MakeTlsConnect<Socket> for Tls {
         let name = if host.is_empty() { "localhost" } else { host };
         let name = ServerName::try_from(name.to_owned());
         Ok(ToHost {
-            name: name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?,
+            name: name.map_err(io::Error::other)?,
             connector: self.0.clone(),
         })
     }

@@ -90,10 +90,10 @@ impl SqliteEngine {
 
 /// Refuses the target of an unfinished transfer.
 pub(super) fn refuse_unfinished(connection: &mut Connection, path: &Path) -> Result<()> {
-    match checkpoint(&mut Tx::sqlite(connection)).now_or_never() {
-        Some(Ok(None)) | None => Ok(()),
-        Some(Ok(Some(found))) => Err(found.refusal(place_of(path), &shown_place(path)).into()),
-        Some(Err(failure)) => Err(failure),
+    let found = checkpoint(&mut Tx::sqlite(connection)).now_or_never();
+    match found.transpose()?.flatten() {
+        Some(found) => Err(found.refusal(place_of(path), &shown_place(path)).into()),
+        None => Ok(()),
     }
 }
 

@@ -53,21 +53,20 @@ impl Queues {
         busy_policy: BusyPolicy,
     ) -> Result<Waiter, StoreError> {
         let mut sessions = self.sessions();
-        let length = sessions.get(session).map_or(0, |queue| queue.length);
-        match (busy_policy, length.checked_sub(1)) {
+        let queue = sessions.entry(session.clone()).or_default();
+        match (busy_policy, queue.length.checked_sub(1)) {
             (BusyPolicy::Refuse, Some(_)) => return Err(busy(session, None)),
             (BusyPolicy::Wait { max_waiters }, Some(waiting)) if waiting >= max_waiters => {
                 return Err(busy(session, Some(waiting)));
             }
             _ => {}
         }
-        let queue = sessions.entry(session.clone()).or_default();
         queue.length += 1;
         Ok(Waiter {
             queues: Arc::clone(self),
             session: session.clone(),
             front: Arc::clone(&queue.front),
-            is_first: length == 0,
+            is_first: queue.length == 1,
         })
     }
 

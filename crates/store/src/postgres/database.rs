@@ -13,6 +13,7 @@ use crate::tables::{OpenMode, checkpoint};
 use deadpool_postgres::{
     ClientWrapper, Hook, HookError, Manager, Object, Pool, QueueMode, Runtime,
 };
+use futures_util::TryFutureExt as _;
 use lango_core::StoreError;
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
@@ -43,13 +44,8 @@ pub(crate) struct Database {
 impl Database {
     pub(super) fn at(address: Address, options: PostgresOptions) -> Result<Self, StoreError> {
         let manager = Manager::new(address.config.clone(), address.tls.clone());
-        let statements = set_up(options.lease);
         let set_up = Hook::async_fn(move |client: &mut ClientWrapper, _| {
-            let statements = statements.clone();
-            Box::pin(async move {
-                let done = client.batch_execute(&statements).await;
-                done.map_err(HookError::Backend)
-            })
+            Box::pin(set_up(client, options.lease).map_err(HookError::Backend))
         });
         let pool = Pool::builder(manager)
             .max_size(options.connections.max(1))

@@ -4,7 +4,7 @@ pub(super) use crate::engine::Failure;
 use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use lango_core::StoreError;
 use std::error::Error as _;
-use std::io;
+use std::{io, iter};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
@@ -127,17 +127,14 @@ fn described(error: &Error) -> String {
         return format!("{} ({})", error.message(), error.code().code());
     }
     let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let inner = error.downcast_ref().and_then(io::Error::get_ref);
+    for cause in iter::successors(error.source(), |&cause| cause.source()) {
+        let inner = cause.downcast_ref().and_then(io::Error::get_ref);
         if let Some(rustls::Error::InvalidCertificate(error)) =
             inner.and_then(|inner| inner.downcast_ref())
         {
             return super::tls::describe(error);
         }
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
+        text = format!("{text}: {cause}");
     }
     text
 }

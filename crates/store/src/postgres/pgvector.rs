@@ -107,36 +107,32 @@ impl State {
     }
 
     fn describe(&self, min_indexed: u64) -> VectorSearch {
-        let Some((version, _)) = &self.installed else {
-            let place = self
-                .available
-                .as_ref()
-                .map_or("on this server", |_| "in this database");
-            return plain(format!("pgvector is not installed {place}"));
-        };
-        if self.usable().is_some() {
-            let by = format!("pgvector {version}");
-            return VectorSearch::Indexed { by };
-        }
         let [major, minor] = MIN_VERSION;
-        plain(match self.dimensions {
-            _ if !is_new_enough(version) => format!("pgvector {version} is older than {major}.{minor}"),
-            Some(dimensions) if dimensions > MAX_DIMENSIONS => format!(
+        let why = match (&self.installed, self.dimensions) {
+            (None, _) if self.available.is_some() => {
+                "pgvector is not installed in this database".to_owned()
+            }
+            (None, _) => "pgvector is not installed on this server".to_owned(),
+            (Some((version, _)), _) if !is_new_enough(version) => {
+                format!("pgvector {version} is older than {major}.{minor}")
+            }
+            (_, Some(dimensions)) if dimensions > MAX_DIMENSIONS => format!(
                 "pgvector indexes {MAX_DIMENSIONS} numbers at most, and they have {dimensions}"
             ),
-            _ if !self.is_useful(min_indexed) => {
+            (Some((version, _)), _) if self.usable().is_some() => {
+                let by = format!("pgvector {version}");
+                return VectorSearch::Indexed { by };
+            }
+            (Some((version, _)), _) if !self.is_useful(min_indexed) => {
                 format!("pgvector {version} is of use from {min_indexed} vectors on")
             }
             _ if !self.is_owner => {
                 "the table of the vectors has another owner, so lango cannot create pgvector's index".to_owned()
             }
             _ => "pgvector's index is not created yet: `lango store compact` does that".to_owned(),
-        })
+        };
+        VectorSearch::Plain { why: Some(why) }
     }
-}
-
-fn plain(why: String) -> VectorSearch {
-    VectorSearch::Plain { why: Some(why) }
 }
 
 /// Whether a version such as `0.8.5` is supported.

@@ -127,7 +127,7 @@ impl<'a> Connected<'a> {
             let (is_open, lost) = oneshot::channel();
             let listener = tokio::spawn(listen(connection, Arc::clone(leases), is_open));
             let client = ClientWrapper::new(client, listener);
-            client.batch_execute(&set_up(leases.length)).await?;
+            set_up(&client, leases.length).await?;
             let own = client.query_one("SELECT pg_backend_pid()", &[]).await?;
             leases.connection.store(own.try_get(0)?, Ordering::Relaxed);
             let listen = format!("LISTEN {EVENTS}; LISTEN {TASKS}; LISTEN {LEASES}");

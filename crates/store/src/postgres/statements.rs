@@ -4,18 +4,20 @@
 use super::database::answer_limit;
 use crate::engine::Sql;
 use std::time::Duration;
+use tokio_postgres::{Client, Error};
 
-/// Returns the settings of a new connection: timeouts, and commits that wait for the disk even if the server is configured not
-/// to. The idle timeout releases the row locks of a stopped replica well before its leases expire.
-pub(super) fn set_up(lease: Duration) -> String {
+/// Configures a new connection: timeouts, and commits that wait for the disk even if the server is configured not to. The idle
+/// timeout releases the row locks of a stopped replica well before its leases expire.
+pub(super) async fn set_up(client: &Client, lease: Duration) -> Result<(), Error> {
     let idle = answer_limit(lease).as_millis();
-    format!(
+    let settings = format!(
         "SET statement_timeout = '30s';
          SET idle_in_transaction_session_timeout = '{idle}ms';
          SET jit = off;
          SELECT set_config('synchronous_commit', 'on', false)
           WHERE current_setting('synchronous_commit') IN ('off', 'local')"
-    )
+    );
+    client.batch_execute(&settings).await
 }
 
 /// Waits until no other replica migrates the schema. The lock lasts until the end of the transaction.

@@ -147,8 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn user_and_password_come_from_the_address_the_environment_or_a_file_that_only_its_owner_can_read()
-     {
+    fn user_and_password_come_from_the_address_then_the_environment_then_a_private_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pass");
         fs::write(&path, "*:*:*:*:s3cret\n").unwrap();

@@ -88,9 +88,13 @@ async fn run(leases: &Arc<LeaseTable>, address: &Address) {
     let last_releases = async {
         // The sender is in `leases`, so this cannot fail.
         let _ = closing.wait_for(|is_closing| *is_closing).await;
-        if !leases.is_done() {
-            tokio::time::sleep(LAST_RELEASES).await;
-        }
+        // Even if nothing is left to send, an answer may be on its way.
+        let limit = if leases.is_done() {
+            PAUSE
+        } else {
+            LAST_RELEASES
+        };
+        tokio::time::sleep(limit).await;
     };
     let work = async {
         loop {

@@ -16,7 +16,7 @@ pub(crate) mod pgvector;
 #[cfg(test)]
 mod plans;
 pub(crate) mod renewer;
-pub(crate) mod statements;
+mod statements;
 mod tls;
 
 use crate::engine::text::hex;
@@ -29,12 +29,13 @@ use address::Address;
 pub use address::without_password;
 use database::Database;
 use futures_util::stream::{self, StreamExt as _};
+use identity::Identity;
 use lango_core::{BoxStream, Change, Changes, SessionId, StoreError};
 use leases::{Lease, LeaseTable};
-use renewer::LeaseRenewer;
-use statements::leases::{HAS_NO_SERVER, SUCCEEDED};
+use statements::{HAS_NO_SERVER, SUCCEEDED};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -65,7 +66,9 @@ impl Default for PostgresOptions {
 /// A PostgreSQL database. Dropping it waits a moment until the leases are released.
 pub(crate) struct PostgresEngine {
     pub(crate) database: Arc<Database>,
-    renewer: LeaseRenewer,
+    leases: Arc<LeaseTable>,
+    /// The thread that renews the leases, which is started when it is first needed.
+    renewer: Mutex<Option<JoinHandle<()>>>,
     /// The waiters of this replica.
     queues: Arc<Queues>,
 }
@@ -74,11 +77,10 @@ impl PostgresEngine {
     /// Returns the database at an address, which is opened, and migrated if necessary, when it is first used.
     pub(crate) fn at(address: &str, options: PostgresOptions) -> Result<Self, StoreError> {
         let address = Address::parse(address)?;
-        let database = Arc::new(Database::at(address.clone(), options)?);
-        let table = Arc::new(LeaseTable::new(new_name()?, options.lease));
         Ok(Self {
-            database,
-            renewer: LeaseRenewer::new(table, address),
+            database: Arc::new(Database::at(address, options)?),
+            leases: Arc::new(LeaseTable::new(new_name()?, options.lease)),
+            renewer: Mutex::default(),
             queues: Arc::default(),
         })
     }
@@ -89,18 +91,17 @@ impl PostgresEngine {
         created.map_err(|failure| self.database.error(failure))
     }
 
-    fn table(&self) -> &Arc<LeaseTable> {
-        &self.renewer.leases
-    }
-
-    /// Registers this replica as a server.
+    /// Registers this replica as a server. It takes the replica name stored in the folder, unless another process uses that name.
     pub(crate) fn attach_server(&self, folder: &Path) -> Result<(), StoreError> {
-        self.table().attach_server(folder).map_err(|error| {
+        let identity = Identity::take(folder, &self.leases.random_name).map_err(|error| {
             let folder = folder.display();
             failed(format!(
                 "the name of this replica cannot be stored in `{folder}`: {error}"
             ))
         })?;
+        // A second call changes nothing.
+        let _ = self.leases.server.set(identity);
+        self.leases.wake.notify_one();
         self.start()
     }
 
@@ -112,31 +113,20 @@ impl PostgresEngine {
         Ok(is_free.await? != Some(true))
     }
 
-    /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the schema since it was opened.
-    pub(crate) async fn check_schema(&self) -> Result<(), StoreError> {
-        self.database.open().await?;
-        self.database.check_schema().await
-    }
-
     /// Notifies other replicas. The notification may be lost.
     pub(crate) fn notify(&self, channel: &'static str, subject: &str) {
         if self.start().is_ok() {
-            self.table().notify(channel, subject);
+            self.leases.notify(channel, subject);
         }
     }
 
     pub(crate) fn replica(&self) -> &str {
-        self.table().replica()
+        self.leases.replica()
     }
 
     /// Returns the lease of a session, valid or not, that this replica has not released.
     pub(crate) fn lease_of(&self, session: &SessionId) -> Option<Arc<Lease>> {
-        self.table().of(session)
-    }
-
-    /// Starts to renew leases and to notify other replicas, unless that has happened.
-    pub(crate) fn start(&self) -> Result<(), StoreError> {
-        self.renewer.start()
+        self.leases.of(session)
     }
 
     /// Explains why an append under a lease failed: if the lease expired because the database did not answer, that is the reason,
@@ -159,7 +149,7 @@ impl PostgresEngine {
             }
             _ => return error,
         };
-        let (session, length) = (&lease.session, self.table().length);
+        let (session, length) = (&lease.session, self.leases.length);
         StoreError::Unreachable {
             place: self.database.address.place.clone(),
             detail: format!(
@@ -172,12 +162,9 @@ impl PostgresEngine {
 /// Notifications of what other replicas changed.
 impl Changes for PostgresEngine {
     fn changes(&self) -> BoxStream<'static, Change> {
-        let leases = self.table();
-        let received = leases.changed.subscribe();
+        let received = self.leases.changed.subscribe();
         // Without the renewer there are no notifications; listeners also poll the store.
-        if self.start().is_ok() {
-            leases.wake.notify_one();
-        }
+        let _ = self.start();
         let changes = stream::unfold(received, |mut received| async move {
             match received.recv().await {
                 Ok(change) => Some((change, received)),

@@ -53,21 +53,20 @@ impl Queues {
         busy_policy: BusyPolicy,
     ) -> Result<Waiter, StoreError> {
         let mut sessions = self.sessions();
-        let length = sessions.get(session).map_or(0, |queue| queue.length);
-        match (busy_policy, length.checked_sub(1)) {
+        let queue = sessions.entry(session.clone()).or_default();
+        match (busy_policy, queue.length.checked_sub(1)) {
             (BusyPolicy::Refuse, Some(_)) => return Err(busy(session, None)),
-            (BusyPolicy::Wait { max_waiters: most }, Some(waiting)) if waiting >= most => {
+            (BusyPolicy::Wait { max_waiters }, Some(waiting)) if waiting >= max_waiters => {
                 return Err(busy(session, Some(waiting)));
             }
             _ => {}
         }
-        let queue = sessions.entry(session.clone()).or_default();
         queue.length += 1;
         Ok(Waiter {
             queues: Arc::clone(self),
             session: session.clone(),
             front: Arc::clone(&queue.front),
-            is_first: length == 0,
+            is_first: queue.length == 1,
         })
     }
 
@@ -100,52 +99,21 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    const WAIT: BusyPolicy = BusyPolicy::Wait { max_waiters: 2 };
-
-    async fn join(
-        queues: &Arc<Queues>,
-        session: &str,
-        busy_policy: BusyPolicy,
-    ) -> Result<QueuePlace, StoreError> {
-        Ok(queues.enter(&session.into(), busy_policy)?.front().await)
-    }
-
     #[tokio::test]
     async fn one_waiter_at_a_time_is_let_in_and_nothing_is_left_behind() {
         let queues = Arc::new(Queues::default());
-        let first = join(&queues, "s_1", WAIT).await.unwrap();
-        assert!(join(&queues, "s_1", BusyPolicy::Refuse).await.is_err());
-        assert!(join(&queues, "s_2", BusyPolicy::Refuse).await.is_ok());
-        let second = join(&queues, "s_1", WAIT);
-        let (second, ()) = tokio::join!(second, async { drop(first) });
-        let impatient = tokio::time::timeout(Duration::ZERO, join(&queues, "s_1", WAIT));
+        let wait = BusyPolicy::Wait { max_waiters: 2 };
+        let join = async |session: &str, busy_policy| {
+            let waiter = queues.enter(&session.into(), busy_policy)?;
+            Ok::<_, StoreError>(waiter.front().await)
+        };
+        let first = join("s_1", wait).await.unwrap();
+        assert!(join("s_1", BusyPolicy::Refuse).await.is_err());
+        assert!(join("s_2", BusyPolicy::Refuse).await.is_ok());
+        let (second, ()) = tokio::join!(join("s_1", wait), async { drop(first) });
+        let impatient = tokio::time::timeout(Duration::ZERO, join("s_1", wait));
         assert!(impatient.await.is_err());
         drop(second);
-        assert!(queues.sessions().is_empty());
-    }
-
-    #[tokio::test]
-    async fn a_full_queue_refuses_one_more_waiter() {
-        let queues = Arc::new(Queues::default());
-        let first = join(&queues, "s_1", WAIT).await.unwrap();
-        let mut second = Box::pin(join(&queues, "s_1", WAIT));
-        let mut third = Box::pin(join(&queues, "s_1", WAIT));
-        for waiting in [&mut second, &mut third] {
-            assert!(tokio::time::timeout(Duration::ZERO, waiting).await.is_err());
-        }
-        let fourth = join(&queues, "s_1", WAIT).await.err();
-
-        assert!(matches!(
-            fourth,
-            Some(StoreError::Busy {
-                waiting: Some(2),
-                ..
-            })
-        ));
-        // A waiter that gives up makes room.
-        drop(second);
-        drop(first);
-        drop(third.await.unwrap());
         assert!(queues.sessions().is_empty());
     }
 }

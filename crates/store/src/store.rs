@@ -148,7 +148,7 @@ impl Store {
     pub async fn check_schema(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(sqlite) => sqlite.check_schema().await,
-            Engine::Postgres(postgres) => postgres.check_schema().await,
+            Engine::Postgres(postgres) => postgres.database.check_schema().await,
         }
     }
 

@@ -2,24 +2,24 @@
 //!
 //! It usually has a password, which is in no error and is never shown.
 
-use super::password::Environment;
-use super::tls::{Tls, Trust};
+use super::password::complete;
+use super::tls::Tls;
 use lango_core::StoreError;
 use percent_encoding::percent_decode_str;
-use std::path::PathBuf;
-use std::time::Duration;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long the server may leave sent data unacknowledged before the connection is closed.
-const USER_TIMEOUT: Duration = Duration::from_secs(15);
+/// The parameters that an address may override. `tcp_user_timeout` is how many seconds the server may leave sent data
+/// unacknowledged before the connection is closed.
+const DEFAULTS: &str = "connect_timeout=5&tcp_user_timeout=15&application_name=lango";
 
 /// The parameters of an address besides `sslmode` and `sslrootcert`.
 const PARAMETERS: &str = "application_name, channel_binding, connect_timeout, dbname, host, hostaddr, keepalives, \
     keepalives_idle, keepalives_interval, keepalives_retries, load_balance_hosts, options, password, port, sslnegotiation, \
     target_session_attrs, tcp_user_timeout, user";
+
+const MISREAD: &str = "write it as postgres://user:password@host:5432/database?sslmode=verify-full; \
+    characters with a meaning in addresses are written as %40 and so on";
 
 /// A server, a database on it, and how to connect.
 #[derive(Clone)]
@@ -55,47 +55,33 @@ pub fn without_password(address: &str) -> String {
 impl Address {
     /// Parses an address such as `postgres://user:password@host:5432/database?sslmode=verify-full`.
     pub(crate) fn parse(address: &str) -> Result<Self, StoreError> {
-        let parsed = Self::parse_in(address, &Environment::of_process());
-        parsed.map_err(|detail| StoreError::Unreadable {
+        Self::try_parse(address).map_err(|detail| StoreError::Unreadable {
             place: "postgres://…".to_owned(),
             detail,
         })
     }
 
-    fn parse_in(address: &str, environment: &Environment) -> Result<Self, String> {
+    fn try_parse(address: &str) -> Result<Self, String> {
         if !address.starts_with("postgres://") && !address.starts_with("postgresql://") {
             return Err("an address begins with `postgres://`".to_owned());
         }
-        let misread = || {
-            "write it as postgres://user:password@host:5432/database?sslmode=verify-full; \
-             characters with a meaning in addresses are written as %40 and so on"
-                .to_owned()
-        };
-        let (bare, mode, trust) = take_security(address)?;
+        let (bare, mode, tls) = take_security(address)?;
         // The parser's error may quote a part of the password.
-        let mut config: Config = bare.parse().map_err(|_| match wrong_parameter(&bare) {
-            Some(name) => format!("the parameter `{name}` has an invalid value"),
-            None => misread(),
-        })?;
-        let hint = environment.complete(&mut config);
+        let mut config: Config = bare
+            .parse()
+            .map_err(|_| wrong_parameter(&bare).unwrap_or_else(|| MISREAD.to_owned()))?;
+        let hint = complete(&mut config, |name| {
+            std::env::var(name).ok().filter(|text| !text.is_empty())
+        });
         let place = place_of(&config);
         if place.contains('@') {
             // The password has an `@` too, and the text behind it was parsed as the host.
-            return Err(misread());
+            return Err(MISREAD.to_owned());
         }
         config.ssl_mode(mode);
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIMEOUT);
-        }
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(USER_TIMEOUT);
-        }
-        if config.get_application_name().is_none() {
-            config.application_name("lango");
-        }
         Ok(Self {
             config,
-            tls: Tls::new(trust)?,
+            tls,
             place,
             shown: without_password(address),
             hint,
@@ -103,65 +89,37 @@ impl Address {
     }
 }
 
-/// Removes `sslmode` and `sslrootcert` from an address, since the driver does not know all of their values, and checks the names of
-/// the other parameters.
-fn take_security(address: &str) -> Result<(String, SslMode, Trust), String> {
+/// Removes `sslmode` and `sslrootcert` from an address, since the driver does not know all of their values, and adds the defaults.
+fn take_security(address: &str) -> Result<(String, SslMode, Tls), String> {
     let begin = address.find('@').unwrap_or(0);
     let mark = address[begin..].find('?').map(|mark| begin + mark);
-    let (path, query) = match mark {
-        Some(mark) => (&address[..mark], &address[mark + 1..]),
-        None => (address, ""),
-    };
-    // If there is another `@`, this may be a part of the password.
-    let is_certain = !query.contains('@');
-    let (mut mode, mut root) = ("prefer", None);
-    let mut others = Vec::new();
-    for pair in query.split('&').filter(|_| mark.is_some()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        match name {
-            "sslmode" => mode = value,
-            "sslrootcert" => root = Some(percent_decode_str(value).decode_utf8_lossy()),
-            _ if is_certain && !PARAMETERS.split(", ").any(|known| known == name) => {
-                return Err(unknown_parameter(name));
-            }
+    let (path, query) = address.split_at(mark.unwrap_or(address.len()));
+    let (mut mode, mut root, mut others) = ("prefer", None, vec![DEFAULTS]);
+    for pair in query.trim_start_matches('?').split('&') {
+        match pair.split_once('=').unwrap_or((pair, "")) {
+            ("sslmode", value) => mode = value,
+            ("sslrootcert", value) => root = Some(percent_decode_str(value).decode_utf8_lossy()),
             _ => others.push(pair),
         }
     }
-    let file = match root.as_deref() {
-        None | Some("system") => None,
-        Some(path) => Some(PathBuf::from(path)),
-    };
-    let (mode, trust) = match mode {
-        "disable" => (SslMode::Disable, Trust::Unverified),
-        "prefer" => (SslMode::Prefer, Trust::Unverified),
-        // With roots it verifies the chain, as PostgreSQL's own programs do.
-        "require" if root.is_none() => (SslMode::Require, Trust::Unverified),
-        "require" | "verify-ca" => (SslMode::Require, Trust::Chain(file)),
-        "verify-full" => (SslMode::Require, Trust::Host(file)),
-        _ => {
-            let modes = "disable, prefer, require, verify-ca, verify-full";
-            return Err(format!("the parameter `sslmode` must be one of {modes}"));
-        }
-    };
-    let mark = if others.is_empty() { "" } else { "?" };
-    Ok((format!("{path}{mark}{}", others.join("&")), mode, trust))
+    let (mode, tls) = Tls::new(mode, root.as_deref())?;
+    Ok((format!("{path}?{}", others.join("&")), mode, tls))
 }
 
-fn unknown_parameter(name: &str) -> String {
-    let is_plain = name.len() <= 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    let problem = match is_plain && !name.is_empty() {
-        true => format!("there is no parameter `{name}`"),
-        false => "a parameter is unknown".to_owned(),
-    };
-    format!("{problem}; the parameters are: sslmode, sslrootcert, {PARAMETERS}")
-}
-
-/// Returns the parameter whose value makes an address invalid.
-fn wrong_parameter(address: &str) -> Option<&'static str> {
+/// Names the parameter that makes an address invalid, unless the name may be a part of the password.
+fn wrong_parameter(address: &str) -> Option<String> {
     let (_, query) = address.rsplit_once('?')?;
     let is_wrong = |pair: &&str| format!("postgres://h/d?{pair}").parse::<Config>().is_err();
     let name = query.split('&').find(is_wrong)?.split('=').next()?;
-    PARAMETERS.split(", ").find(|known| *known == name)
+    if PARAMETERS.split(", ").any(|known| known == name) {
+        return Some(format!("the parameter `{name}` has an invalid value"));
+    }
+    let is_name = name.len() <= 40 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_name && !query.contains('@')).then(|| {
+        format!(
+            "there is no parameter `{name}`; the parameters are: sslmode, sslrootcert, {PARAMETERS}"
+        )
+    })
 }
 
 fn place_of(config: &Config) -> String {
@@ -193,7 +151,6 @@ mod tests {
         let address = Address::parse(address).unwrap();
         assert_eq!(address.place, "postgres://db.example:6000/lango");
         assert_eq!(address.config.get_password(), Some(&b"s3cret"[..]));
-        assert_eq!(address.config.get_ssl_mode(), SslMode::Disable);
         let address = Address::parse("postgres://ann:s3c?sslmode=x@db/lango").unwrap();
         assert_eq!(address.config.get_password(), Some(&b"s3c?sslmode=x"[..]));
     }
@@ -204,10 +161,7 @@ mod tests {
             ("ann:s3cret@db:6000/lango", "ann@db:6000/lango"),
             ("ann:s3c?r/e@t@db/lango", "ann@db/lango"),
             ("ann@db/x?password=s3cret", "ann@db/x"),
-            (
-                "db/x?password=s3cret&sslmode=require",
-                "db/x?sslmode=require",
-            ),
+            ("db/x?password=s3cret&port=1", "db/x?port=1"),
         ] {
             let [address, shown] = [address, shown].map(|rest| format!("postgres://{rest}"));
             assert_eq!(without_password(&address), shown);
@@ -217,55 +171,35 @@ mod tests {
     #[test]
     fn an_error_names_the_wrong_parameter_and_has_no_part_of_a_password() {
         for (address, named) in [
-            ("postgres://ann:p@s3cret@host/db", &[][..]),
-            ("postgres://ann:p@a/s3cret@host/db", &[]),
-            ("postgres://ann:p@a?s3cret=1@h/d", &[]),
-            ("postgres://ann:s3cret@host:port/db", &[]),
-            ("mysql://ann:s3cret@host/db", &[]),
+            ("postgres://ann:p@s3cret@host/db", ""),
+            ("postgres://ann:p@a/s3cret@host/db", ""),
+            ("postgres://ann:p@a?s3cret=1@h/d", ""),
+            ("postgres://ann:s3cret@host:port/db", ""),
+            ("mysql://ann:s3cret@host/db", ""),
             (
                 "postgres://ann:s3cret@h/d?foo=s3cret",
-                &["`foo`", "connect_timeout"],
+                "`foo`; the parameters are: sslmode",
             ),
             (
                 "postgres://ann:s3cret@h/d?sslmode=s3cret",
-                &["`sslmode`", "verify-full"],
+                "`sslmode` must be one of disable",
             ),
             (
-                "postgres://ann:s3cret@h/d?sslmode=require&connect_timeout=soon",
-                &["`connect_timeout`"],
+                "postgres://ann:s3cret@h/d?sslmode=require&port=s3cret",
+                "`port` has an invalid",
             ),
         ] {
             let error = refusal(address);
-            assert!(!error.contains("s3c"), "{error}");
-            assert!(named.iter().all(|name| error.contains(name)), "{error}");
+            assert!(!error.contains("s3c") && error.contains(named), "{error}");
         }
     }
 
     #[test]
-    fn user_and_password_come_from_the_environment_if_the_address_has_none() {
-        let environment = Environment {
-            user: Some("ann".to_owned()),
-            password: Some("s3cret".to_owned()),
-            file: None,
-        };
-        let address = Address::parse_in("postgres://h/d", &environment).unwrap();
-        assert_eq!(address.config.get_user(), Some("ann"));
-        assert_eq!(address.config.get_password(), Some(&b"s3cret"[..]));
-        let address = Address::parse_in("postgres://bob:own@h/d", &environment).unwrap();
-        assert_eq!(address.config.get_user(), Some("bob"));
-        assert_eq!(address.config.get_password(), Some(&b"own"[..]));
-    }
-
-    #[test]
     fn the_mode_says_what_is_verified() {
-        let file = tempfile::NamedTempFile::new().unwrap();
         let missing = "postgres://h/d?sslmode=verify-full&sslrootcert=/no/such%20file";
         assert!(refusal(missing).contains("/no/such file"));
-        let empty = format!(
-            "postgres://h/d?sslmode=verify-ca&sslrootcert={}",
-            file.path().display()
-        );
-        assert!(refusal(&empty).contains("no certificate"));
+        let empty = "postgres://h/d?sslmode=verify-ca&sslrootcert=/dev/null";
+        assert!(refusal(empty).contains("no certificate"));
         for (mode, expected) in [
             ("", SslMode::Prefer),
             ("?sslmode=disable", SslMode::Disable),

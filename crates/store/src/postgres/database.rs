@@ -5,20 +5,21 @@
 
 use super::address::Address;
 use super::failure::Failure;
-use super::statements::start::set_up;
+use super::statements::set_up;
 use super::{PostgresOptions, migrations, pgvector};
 use crate::engine::{Input, Mode, Output, Result, Row, Sql, Tx, Value, Work};
 use crate::stored::failed;
 use crate::tables::{OpenMode, checkpoint};
 use deadpool_postgres::{
-    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
-    RecyclingMethod, Runtime,
+    ClientWrapper, Hook, HookError, Manager, Object, Pool, QueueMode, Runtime,
 };
+use futures_util::TryFutureExt as _;
 use lango_core::StoreError;
 use std::time::{Duration, Instant};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tokio_postgres::IsolationLevel;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 /// How long one attempt may take.
@@ -35,24 +36,16 @@ pub(super) type Values<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 pub(crate) struct Database {
     pub(crate) address: Address,
-    pool: Pool,
+    pub(super) pool: Pool,
     is_open: OnceCell<()>,
     pub(crate) options: PostgresOptions,
 }
 
 impl Database {
     pub(super) fn at(address: Address, options: PostgresOptions) -> Result<Self, StoreError> {
-        let method = ManagerConfig {
-            recycling_method: RecyclingMethod::Fast,
-        };
-        let manager = Manager::from_config(address.config.clone(), address.tls.clone(), method);
-        let statements = set_up(options.lease);
+        let manager = Manager::new(address.config.clone(), address.tls.clone());
         let set_up = Hook::async_fn(move |client: &mut ClientWrapper, _| {
-            let statements = statements.clone();
-            Box::pin(async move {
-                let done = client.batch_execute(&statements).await;
-                done.map_err(HookError::Backend)
-            })
+            Box::pin(set_up(client, options.lease).map_err(HookError::Backend))
         });
         let pool = Pool::builder(manager)
             .max_size(options.connections.max(1))
@@ -75,18 +68,19 @@ impl Database {
 
     /// Connects and migrates the schema, unless that has happened.
     pub(crate) async fn open(&self) -> Result<(), StoreError> {
-        let opened = self.is_open.get_or_try_init(|| async {
-            let mut retry = Retry::within(FIRST_CONNECTION);
-            loop {
-                match self.try_open().await {
-                    Ok(()) => return Ok(()),
-                    Err(failure) => retry.after(failure).await?,
-                }
+        let open = || retry(FIRST_CONNECTION, |_| self.try_open());
+        let opened = self.is_open.get_or_try_init(open).await;
+        match (
+            opened.map_err(|failure| self.error(failure)),
+            &self.address.hint,
+        ) {
+            (Err(StoreError::Unreadable { place, detail }), Some(hint))
+                if detail.contains("password") =>
+            {
+                let detail = format!("{detail}; {hint}");
+                Err(StoreError::Unreadable { place, detail })
             }
-        });
-        match opened.await {
-            Ok(()) => Ok(()),
-            Err(failure) => Err(self.with_hint(self.error(failure))),
+            (opened, _) => opened.copied(),
         }
     }
 
@@ -102,32 +96,15 @@ impl Database {
         pgvector::prepare(&mut client, self.options.min_indexed_vectors).await
     }
 
-    /// Adds why no password was found to an error about a password.
-    fn with_hint(&self, error: StoreError) -> StoreError {
-        match (error, &self.address.hint) {
-            (StoreError::Unreadable { place, detail }, Some(hint))
-                if detail.contains("password") =>
-            {
-                let detail = format!("{detail}; {hint}");
-                StoreError::Unreadable { place, detail }
-            }
-            (error, _) => error,
-        }
-    }
-
-    /// Fails if a newer version of lango has migrated the schema.
-    pub(super) async fn check_schema(&self) -> Result<(), StoreError> {
+    /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the schema since it was opened.
+    pub(crate) async fn check_schema(&self) -> Result<(), StoreError> {
+        self.open().await?;
         let check = async {
-            let client = self.connection().await?;
-            migrations::refuse_newer(&client, &self.address.place).await
+            let client = self.pool.get().await?;
+            migrations::schema(&**client, &self.address.place).await
         };
         let checked = in_time(self.options.lease, check).await;
-        checked.map_err(|failure| self.error(failure))
-    }
-
-    /// Returns a connection for work that takes longer than an attempt may.
-    pub(super) async fn connection(&self) -> Result<Object> {
-        Ok(self.pool.get().await?)
+        checked.map(drop).map_err(|failure| self.error(failure))
     }
 
     /// Runs work, again if it fails in a way that may pass.
@@ -138,17 +115,9 @@ impl Database {
         work: Work<A, T>,
     ) -> Result<T, StoreError> {
         self.open().await?;
-        let mut retry = Retry::within(self.options.lease);
-        loop {
-            let attempt = self.attempt(mode, &given, work, retry.is_uncertain);
-            match attempt.await {
-                Ok(result) => return Ok(result),
-                Err(failure) => {
-                    let next = retry.after(failure).await;
-                    next.map_err(|failure| self.error(failure))?;
-                }
-            }
-        }
+        let attempt = |is_repeated| self.attempt(mode, &given, work, is_repeated);
+        let result = retry(self.options.lease, attempt);
+        result.await.map_err(|failure| self.error(failure))
     }
 
     /// Reads the first row of one statement, if there is one.
@@ -174,8 +143,7 @@ impl Database {
     ) -> Result<T> {
         let mut client = self.pool.get().await?;
         let limit = match mode {
-            // This leaves time for another attempt while a lease lasts.
-            Mode::Log(_) => (self.options.lease / 3).max(Duration::from_secs(1)),
+            Mode::Log(_) => answer_limit(self.options.lease),
             _ => ATTEMPT,
         };
         let mut is_committing = false;
@@ -187,11 +155,13 @@ impl Database {
                 transaction(&mut client, mode, given, work, &mut is_committing).await
             }
         };
-        match &result {
-            Err(Failure::Timeout) => self.discard(client),
-            // The next connection may lead to the primary.
-            Err(failure) if failure.is_standby() => self.discard(client),
-            _ => {}
+        if let Err(failure) = &result
+            && (matches!(failure, Failure::Timeout)
+                || failure.is(&SqlState::READ_ONLY_SQL_TRANSACTION))
+        {
+            // The server may still be busy with the work, or it is a standby. Idle connections would cost an attempt each.
+            drop(Object::take(client));
+            self.pool.retain(|_, _| false);
         }
         match result {
             // The transaction may have been committed.
@@ -204,13 +174,6 @@ impl Database {
             }
             result => result,
         }
-    }
-
-    /// Closes a connection that did not answer, since the server may still be busy with its work, or that leads to a standby,
-    /// and all idle ones: each of them would cost another attempt.
-    fn discard(&self, connection: Object) {
-        drop(Object::take(connection));
-        self.pool.retain(|_, _| false);
     }
 
     pub(super) fn error(&self, failure: Failure) -> StoreError {
@@ -243,6 +206,11 @@ async fn transaction<A: Input, T: Output>(
     Ok(result)
 }
 
+/// How long to wait for an answer so that there is time for another attempt while a lease lasts.
+pub(super) fn answer_limit(lease: Duration) -> Duration {
+    (lease / 3).max(Duration::from_secs(1))
+}
+
 pub(super) async fn in_time<T>(
     limit: Duration,
     work: impl Future<Output = Result<T>>,
@@ -250,32 +218,26 @@ pub(super) async fn in_time<T>(
     timeout(limit, work).await.unwrap_or(Err(Failure::Timeout))
 }
 
-/// Attempts of one piece of work, over a bounded time.
-struct Retry {
-    end: Instant,
-    pause: Duration,
-    /// Whether one of them may have been committed although it failed.
-    is_uncertain: bool,
-}
-
-impl Retry {
-    fn within(limit: Duration) -> Self {
-        Self {
-            end: Instant::now() + limit,
-            pause: PAUSES[0],
-            is_uncertain: false,
-        }
-    }
-
-    /// Waits before the next attempt, or returns the failure if there must not be one.
-    async fn after(&mut self, failure: Failure) -> Result<()> {
-        self.is_uncertain |= failure.is_uncertain();
-        if !failure.may_pass() || Instant::now() + self.pause > self.end {
+/// Repeats attempts that fail in a way that may pass, for a bounded time. An attempt learns whether an earlier one may have been
+/// committed although it failed.
+async fn retry<T, F: Future<Output = Result<T>>>(
+    limit: Duration,
+    attempt: impl Fn(bool) -> F,
+) -> Result<T> {
+    let end = Instant::now() + limit;
+    let [mut pause, longest_pause] = PAUSES;
+    let mut is_repeated = false;
+    loop {
+        let failure = match attempt(is_repeated).await {
+            Ok(result) => return Ok(result),
+            Err(failure) => failure,
+        };
+        if !failure.may_pass() || Instant::now() + pause > end {
             return Err(failure);
         }
-        tokio::time::sleep(self.pause).await;
-        self.pause = (self.pause * 2).min(PAUSES[1]);
-        Ok(())
+        is_repeated |= failure.is_uncertain();
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(longest_pause);
     }
 }
 

@@ -4,7 +4,7 @@ pub(super) use crate::engine::Failure;
 use deadpool_postgres::{HookError, PoolError, TimeoutType};
 use lango_core::StoreError;
 use std::error::Error as _;
-use std::io;
+use std::{io, iter};
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
@@ -40,34 +40,17 @@ impl Failure {
         }
     }
 
-    /// Returns whether the connection leads to a standby.
-    pub(super) fn is_standby(&self) -> bool {
-        self.state() == Some(&SqlState::READ_ONLY_SQL_TRANSACTION)
-    }
-
-    pub(super) fn is_locked(&self) -> bool {
-        self.state() == Some(&SqlState::LOCK_NOT_AVAILABLE)
-    }
-
-    /// Returns whether a table of another program has this name.
-    pub(super) fn is_taken(&self) -> bool {
-        let codes = [&SqlState::DUPLICATE_TABLE, &SqlState::DUPLICATE_OBJECT];
-        self.state().is_some_and(|code| codes.contains(&code))
+    /// Returns whether it is an error of the server with this code.
+    pub(super) fn is(&self, code: &SqlState) -> bool {
+        matches!(self, Self::Postgres(error) if error.code() == Some(code))
     }
 
     /// Returns the unique constraint that was violated.
     pub(crate) fn broken_rule(&self) -> Option<&str> {
         match self {
-            Self::Postgres(error) if self.state() == Some(&SqlState::UNIQUE_VIOLATION) => {
+            Self::Postgres(error) if self.is(&SqlState::UNIQUE_VIOLATION) => {
                 error.as_db_error()?.constraint()
             }
-            _ => None,
-        }
-    }
-
-    fn state(&self) -> Option<&SqlState> {
-        match self {
-            Self::Postgres(error) => error.code(),
             _ => None,
         }
     }
@@ -124,19 +107,13 @@ fn kind(error: &Error) -> Kind {
 /// Classifies errors that the driver tells apart only by their causes and texts.
 fn kind_without_code(error: &Error) -> Kind {
     let text = error.to_string();
+    let has_any = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let cause: Option<&io::Error> = error.source().and_then(|cause| cause.downcast_ref());
-    let is_tls = |cause: &io::Error| {
-        let inner = cause.get_ref();
-        inner.is_some_and(|inner| inner.is::<rustls::Error>())
-    };
-    let is_refused = || {
-        let words = ["TLS", "authentication", "configuration"];
-        words.iter().any(|word| text.contains(word))
-    };
+    let inner = cause.and_then(io::Error::get_ref);
     match cause {
-        Some(cause) if !is_tls(cause) => Kind::Unreachable,
-        None if error.is_closed() || text.contains("timeout waiting") => Kind::Unreachable,
-        _ if is_refused() => Kind::Refused,
+        Some(_) if !inner.is_some_and(|inner| inner.is::<rustls::Error>()) => Kind::Unreachable,
+        None if error.is_closed() || has_any(&["timeout waiting"]) => Kind::Unreachable,
+        _ if has_any(&["TLS", "authentication", "configuration"]) => Kind::Refused,
         _ => Kind::Other,
     }
 }
@@ -150,17 +127,14 @@ fn described(error: &Error) -> String {
         return format!("{} ({})", error.message(), error.code().code());
     }
     let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let inner = error.downcast_ref().and_then(io::Error::get_ref);
+    for cause in iter::successors(error.source(), |&cause| cause.source()) {
+        let inner = cause.downcast_ref().and_then(io::Error::get_ref);
         if let Some(rustls::Error::InvalidCertificate(error)) =
             inner.and_then(|inner| inner.downcast_ref())
         {
             return super::tls::describe(error);
         }
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
+        text = format!("{text}: {cause}");
     }
     text
 }

@@ -36,9 +36,8 @@ impl Identity {
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.mode(0o600).open(folder.join(FILE))?;
         match file.try_lock() {
-            Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(error),
+            locked => locked?,
         }
         let mut id = String::new();
         file.read_to_string(&mut id)?;
@@ -48,16 +47,11 @@ impl Identity {
             file.write_all(id.as_bytes())?;
         }
         let place = file.metadata()?;
-        let mut hasher = Sha256::new();
-        for part in [id.trim(), boot.trim()] {
-            hasher.update(part);
-            hasher.update([0]);
-        }
-        hasher.update(place.dev().to_le_bytes());
-        hasher.update(place.ino().to_le_bytes());
-        let name = hex(&hasher.finalize()[..16]);
+        let mut origin = format!("{}\0{}\0", id.trim(), boot.trim()).into_bytes();
+        origin.extend(place.dev().to_le_bytes());
+        origin.extend(place.ino().to_le_bytes());
         Ok(Some(Self {
-            name,
+            name: hex(&Sha256::digest(origin)[..16]),
             _locked: file,
         }))
     }
@@ -67,29 +61,16 @@ impl Identity {
 mod tests {
     use super::*;
 
-    fn name(folder: &Path) -> Option<String> {
-        Some(Identity::take(folder, "a1b2").unwrap()?.name)
-    }
-
     #[test]
-    fn a_restart_in_the_same_folder_has_the_same_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let first = name(folder.path()).unwrap();
-        assert_eq!(name(folder.path()), Some(first));
-    }
-
-    #[test]
-    fn a_second_process_in_the_same_folder_has_another_name() {
-        let folder = tempfile::tempdir().unwrap();
-        let _first = Identity::take(folder.path(), "a1b2").unwrap().unwrap();
-        assert_eq!(name(folder.path()), None);
-    }
-
-    #[test]
-    fn a_copy_of_the_folder_has_another_name() {
+    fn one_process_at_a_time_has_the_name_of_a_folder_and_none_that_of_a_copy() {
         let (folder, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let first = name(folder.path()).unwrap();
+        let take = |folder: &Path| Identity::take(folder, "a1b2").unwrap();
+        let first = take(folder.path()).unwrap();
+        assert!(take(folder.path()).is_none(), "it is in use");
         fs::copy(folder.path().join(FILE), copy.path().join(FILE)).unwrap();
-        assert_ne!(name(copy.path()), Some(first));
+        assert_ne!(take(copy.path()).unwrap().name, first.name);
+        let name = first.name.clone();
+        drop(first);
+        assert_eq!(take(folder.path()).unwrap().name, name, "after a restart");
     }
 }

@@ -9,8 +9,7 @@ use crate::queue::QueuePlace;
 use lango_core::{BoxFuture, Change, SessionId, SessionLease};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, broadcast, watch};
@@ -29,10 +28,7 @@ const CLOCK: ClockId = ClockId::Boottime;
 const CLOCK: ClockId = ClockId::Monotonic;
 
 pub(super) fn now() -> Moment {
-    let now = clock_gettime(CLOCK);
-    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
-    let nanoseconds = u32::try_from(now.tv_nsec).unwrap_or_default();
-    Duration::new(seconds, nanoseconds)
+    clock_gettime(CLOCK).try_into().unwrap_or_default()
 }
 
 #[derive(Debug)]
@@ -40,51 +36,16 @@ pub(crate) struct Lease {
     pub session: SessionId,
     /// The fencing token, unique to this lease.
     pub fence: i64,
-    end: watch::Sender<End>,
+    /// When it expires; `None` once another replica owns the session.
+    end: watch::Sender<Option<Moment>>,
     /// Whether the database has released it. Its owner has not dropped it yet.
     is_released: AtomicBool,
 }
 
-#[derive(Debug, Clone, Copy)]
-enum End {
-    At(Moment),
-    Lost,
-}
-
 impl Lease {
-    pub(super) fn is_valid(&self) -> bool {
-        matches!(*self.end.borrow(), End::At(end) if now() < end)
-    }
-
     /// Returns whether it ended because it was not renewed in time, and not because another replica owns the session.
     pub(super) fn has_expired(&self) -> bool {
-        matches!(*self.end.borrow(), End::At(end) if now() >= end)
-    }
-
-    /// Resolves when it has ended.
-    async fn ended(&self) {
-        let mut seen = self.end.subscribe();
-        loop {
-            let end = *seen.borrow_and_update();
-            let End::At(end) = end else { return };
-            let left = end.saturating_sub(now());
-            if left.is_zero() {
-                return;
-            }
-            // Checked again after a renewal and after the timeout.
-            let _ = tokio::time::timeout(left, seen.changed()).await;
-        }
-    }
-
-    pub(super) fn renew(&self, until: Moment) {
-        self.end.send_if_modified(|end| match end {
-            // A lease that ended stays ended, even if the database renewed it in time: its owner may have been notified.
-            End::At(end) if now() < *end => {
-                *end = until;
-                true
-            }
-            _ => false,
-        });
+        self.end.borrow().is_some_and(|end| now() >= end)
     }
 
     /// Notes that the last append released it, so that nothing is left to renew or release.
@@ -96,14 +57,15 @@ impl Lease {
         self.is_released.load(Ordering::Relaxed)
     }
 
-    pub(super) fn lose(&self) {
-        self.end.send_if_modified(|end| match end {
-            // One that expired stays expired.
-            End::At(end) if now() >= *end => false,
-            _ => {
-                *end = End::Lost;
-                true
+    /// Renews a valid lease, or ends it (`None`) because another replica owns the session. A lease that ended stays as it is,
+    /// even if the database renewed it in time: its owner may have been notified.
+    pub(super) fn set_end(&self, end: Option<Moment>) {
+        self.end.send_if_modified(|current| {
+            let is_valid = current.is_some_and(|end| now() < end);
+            if is_valid {
+                *current = end;
             }
+            is_valid
         });
     }
 }
@@ -117,11 +79,22 @@ pub(super) struct OwnedLease {
 
 impl SessionLease for OwnedLease {
     fn is_valid(&self) -> bool {
-        self.lease.is_valid()
+        self.lease.end.borrow().is_some_and(|end| now() < end)
     }
 
     fn lost(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.lease.ended())
+        let mut seen = self.lease.end.subscribe();
+        Box::pin(async move {
+            loop {
+                let end = *seen.borrow_and_update();
+                let left = end.map_or(Duration::ZERO, |end| end.saturating_sub(now()));
+                if left.is_zero() {
+                    return;
+                }
+                // Checked again after a renewal and after the timeout.
+                let _ = tokio::time::timeout(left, seen.changed()).await;
+            }
+        })
     }
 }
 
@@ -140,15 +113,13 @@ pub(super) struct Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
-        let is_used = !self.leases.state().tickets.remove(&self.number);
-        if !is_used {
+        let is_unused = self.leases.state().tickets.remove(&self.number);
+        if is_unused {
             self.leases.update(|state| {
-                let until = now() + self.leases.length;
                 state.releases.push(Release {
                     session: self.session.clone(),
                     fence: None,
                     ticket: Some(self.number),
-                    until,
                 });
             });
         }
@@ -161,18 +132,18 @@ pub(super) struct Release {
     pub session: SessionId,
     pub fence: Option<i64>,
     pub ticket: Option<i64>,
-    /// When it expires in the database.
-    until: Moment,
 }
 
 pub(super) struct LeaseTable {
     /// The name of a replica without an identity.
-    random_name: String,
+    pub random_name: String,
     /// Set if this replica is a server; the identity is missing if another process uses the name in the folder.
-    server: OnceLock<Option<Identity>>,
+    pub server: OnceLock<Option<Identity>>,
     pub length: Duration,
     state: Mutex<State>,
     pub wake: Notify,
+    /// The process id of the renewer's connection on the server, which also delivers notifications to their sender.
+    pub connection: AtomicI32,
     /// Whether the store is being dropped.
     pub closing: watch::Sender<bool>,
     /// Sessions that other replicas released.
@@ -201,20 +172,11 @@ impl LeaseTable {
             length,
             state: Mutex::default(),
             wake: Notify::new(),
+            connection: AtomicI32::default(),
             closing: watch::Sender::new(false),
             released: broadcast::channel(NOTIFICATIONS).0,
             changed: broadcast::channel(NOTIFICATIONS).0,
         }
-    }
-
-    /// Registers this replica as a server. It takes the replica name stored in the folder, unless another process uses that name.
-    /// Call it before acquiring the first lease.
-    pub(super) fn attach_server(&self, folder: &Path) -> std::io::Result<()> {
-        let identity = Identity::take(folder, &self.random_name)?;
-        // A second call changes nothing.
-        let _ = self.server.set(identity);
-        self.wake.notify_one();
-        Ok(())
     }
 
     pub(super) fn is_server(&self) -> bool {
@@ -222,10 +184,8 @@ impl LeaseTable {
     }
 
     pub(super) fn replica(&self) -> &str {
-        match self.server.get() {
-            Some(Some(identity)) => &identity.name,
-            Some(None) | None => &self.random_name,
-        }
+        let identity = self.server.get().and_then(Option::as_ref);
+        identity.map_or(&self.random_name, |identity| &identity.name)
     }
 
     /// Returns the lease of a session, valid or not, that was not released.
@@ -238,7 +198,7 @@ impl LeaseTable {
         let lease = Arc::new(Lease {
             session: session.clone(),
             fence,
-            end: watch::Sender::new(End::At(asked + self.length)),
+            end: watch::Sender::new(Some(asked + self.length)),
             is_released: AtomicBool::new(false),
         });
         self.update(|state| {
@@ -246,10 +206,6 @@ impl LeaseTable {
             state.is_renewal_due |= now().saturating_sub(asked) > self.length / 3;
         });
         lease
-    }
-
-    pub(super) fn add_ticket(&self, ticket: i64) {
-        self.update(|state| state.tickets.insert(ticket));
     }
 
     /// Returns the tickets of a session that were released here, and that the database may still have.
@@ -285,7 +241,6 @@ impl LeaseTable {
                     session: session.clone(),
                     fence: Some(*fence),
                     ticket: None,
-                    until: now() + self.length,
                 });
             }
         });
@@ -295,20 +250,13 @@ impl LeaseTable {
     }
 
     /// Changes the state and wakes the renewer.
-    fn update<T>(&self, change: impl FnOnce(&mut State) -> T) {
+    pub(super) fn update<T>(&self, change: impl FnOnce(&mut State) -> T) {
         change(&mut self.state());
         self.wake.notify_one();
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns what was released and has not expired.
-    pub(super) fn releases(&self) -> Vec<Release> {
-        let mut state = self.state();
-        state.releases.retain(|release| now() < release.until);
-        state.releases.clone()
     }
 
     pub(super) fn to_renew(&self) -> (Vec<Arc<Lease>>, Vec<i64>) {
@@ -319,24 +267,9 @@ impl LeaseTable {
         (owned, state.tickets.iter().copied().collect())
     }
 
-    /// Ends the renewer after it has released everything.
-    pub(super) fn close(&self) {
-        self.closing.send_replace(true);
-        self.wake.notify_one();
-    }
-
-    pub(super) fn is_closing(&self) -> bool {
-        *self.closing.borrow()
-    }
-
-    /// Returns whether there is nothing to renew, release, send or receive.
-    pub(super) fn is_idle(&self) -> bool {
+    /// Returns whether the store is being dropped and the database knows of all releases.
+    pub(super) fn is_done(&self) -> bool {
         let state = self.state();
-        state.owned.is_empty()
-            && state.tickets.is_empty()
-            && state.releases.is_empty()
-            && state.notifications.is_empty()
-            && self.changed.receiver_count() == 0
-            && !self.is_server()
+        *self.closing.borrow() && state.releases.is_empty() && state.notifications.is_empty()
     }
 }

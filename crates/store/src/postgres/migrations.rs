@@ -4,11 +4,12 @@
 //! that of many replicas that start at once one does it, and a crash leaves no half of them.
 
 use super::failure::Failure;
-use super::statements::start::LOCK_MIGRATIONS;
+use super::statements::LOCK_MIGRATIONS;
 use crate::engine::Result;
 use deadpool_postgres::Object;
 use lango_core::StoreError;
 use tokio_postgres::GenericClient;
+use tokio_postgres::error::SqlState;
 
 macro_rules! migration {
     ($name:literal) => {
@@ -47,27 +48,22 @@ const CREATE_SCHEMA: &str = "DO $$ BEGIN
 const CREATE_TABLE: &str = "CREATE TABLE IF NOT EXISTS lango_migrations (
      version BIGINT NOT NULL PRIMARY KEY, name TEXT NOT NULL, applied TIMESTAMPTZ NOT NULL DEFAULT now())";
 
-/// Refuses a schema that a newer version of lango has migrated since it was opened.
-pub(super) async fn refuse_newer(client: &Object, place: &str) -> Result<()> {
-    schema(&***client, place).await.map(drop)
-}
-
-/// Applies the missing files, and refuses the schema of a newer version of lango.
+/// Applies the missing files.
 pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<()> {
     let server = client.query_one(SERVER, &[]).await?;
     let (encoding, version): (&str, i32) = (server.try_get(0)?, server.try_get(2)?);
-    let unfit = |detail| StoreError::Unreadable {
-        place: place.to_owned(),
-        detail,
+    let unfit = if encoding != "UTF8" {
+        let wanted = "create a database with the encoding UTF8";
+        Some(format!("its encoding is {encoding}; {wanted}"))
+    } else if version < OLDEST {
+        let wanted = format!("lango needs {OLDEST} or newer");
+        Some(format!("it is PostgreSQL {version}; {wanted}"))
+    } else {
+        None
     };
-    if encoding != "UTF8" {
-        let detail =
-            format!("its encoding is {encoding}; create a database with the encoding UTF8");
-        return Err(unfit(detail).into());
-    }
-    if version < OLDEST {
-        let detail = format!("it is PostgreSQL {version}; lango needs {OLDEST} or newer");
-        return Err(unfit(detail).into());
+    if let Some(detail) = unfit {
+        let place = place.to_owned();
+        return Err(StoreError::Unreadable { place, detail }.into());
     }
     if schema(&***client, place).await? == MIGRATIONS.len() {
         return Ok(());
@@ -82,7 +78,10 @@ pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<()> {
     let done = schema(&*transaction, place).await?;
     for (number, (name, migration)) in MIGRATIONS.iter().enumerate().skip(done) {
         let applied = transaction.batch_execute(migration).await;
-        applied.map_err(|error| foreign(error.into(), place))?;
+        applied.map_err(|error| match error.code() {
+            Some(&SqlState::DUPLICATE_TABLE | &SqlState::DUPLICATE_OBJECT) => foreign(place),
+            _ => error.into(),
+        })?;
         let version = i64::try_from(number + 1).unwrap_or(i64::MAX);
         let add = "INSERT INTO lango_migrations (version, name) VALUES ($1, $2)";
         transaction.execute(add, &[&version, name]).await?;
@@ -91,7 +90,8 @@ pub(super) async fn migrate(client: &mut Object, place: &str) -> Result<()> {
     Ok(())
 }
 
-async fn schema(client: &impl GenericClient, place: &str) -> Result<usize> {
+/// Returns the number of applied files. Refuses the schema of a newer version of lango.
+pub(super) async fn schema(client: &impl GenericClient, place: &str) -> Result<usize> {
     let exists = "SELECT to_regclass('lango_migrations') IS NOT NULL";
     if !client.query_one(exists, &[]).await?.try_get::<_, bool>(0)? {
         return Ok(0);
@@ -109,11 +109,7 @@ async fn schema(client: &impl GenericClient, place: &str) -> Result<usize> {
     Ok(applied)
 }
 
-/// Converts the error that a table exists already: it belongs to another program.
-fn foreign(failure: Failure, place: &str) -> Failure {
-    if !failure.is_taken() {
-        return failure;
-    }
+fn foreign(place: &str) -> Failure {
     Failure::Store(StoreError::Foreign {
         place: place.to_owned(),
         detail:

@@ -1,85 +1,67 @@
 //! The user and the password, where the address has none: as PostgreSQL's own programs do, from `PGUSER`, `PGPASSWORD` and the
 //! password file.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;
-
-/// Number of bytes of a password file that are read.
-const LARGEST: u64 = 1 << 20;
 
 /// The usual folders of PostgreSQL's socket; a password file calls them `localhost`.
 const USUAL_SOCKETS: [&str; 3] = ["/tmp", "/run/postgresql", "/var/run/postgresql"];
 
-/// The settings of the process's environment.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Environment {
-    pub user: Option<String>,
-    pub password: Option<String>,
-    /// The password file, which may not exist.
-    pub file: Option<PathBuf>,
-}
+/// The largest password file that is read.
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
-impl Environment {
-    pub(super) fn of_process() -> Self {
-        let text = |name| std::env::var(name).ok().filter(|text| !text.is_empty());
-        let named = text("PGPASSFILE").map(PathBuf::from);
-        Self {
-            user: text("PGUSER").or_else(|| whoami::username().ok()),
-            password: text("PGPASSWORD"),
-            file: named.or_else(|| text("HOME").map(|home| Path::new(&home).join(".pgpass"))),
-        }
+const NO_PASSWORD: &str = "no password is in the address, in PGPASSWORD or in the password file";
+
+/// Adds the user and the password, if they are missing, by the variables of the environment. Returns why there is no password, for
+/// the error that the server rejects the connection.
+pub(super) fn complete(
+    config: &mut Config,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    if config.get_user().is_none()
+        && let Some(user) = variable("PGUSER").or_else(|| whoami::username().ok())
+    {
+        config.user(user);
     }
-
-    /// Adds the user and the password, if they are missing. Returns why there is no password, for the error that the server rejects
-    /// the connection.
-    pub(super) fn complete(&self, config: &mut Config) -> Option<String> {
-        if let (None, Some(user)) = (config.get_user(), &self.user) {
-            config.user(user);
+    if config.get_password().is_some() {
+        return None;
+    }
+    let file =
+        variable("PGPASSFILE").or_else(|| variable("HOME").map(|home| format!("{home}/.pgpass")));
+    let password = match (variable("PGPASSWORD"), file) {
+        (Some(password), _) => Ok(Some(password.into_bytes())),
+        (None, Some(file)) => from_file(&file, config),
+        (None, None) => Ok(None),
+    };
+    match password {
+        Ok(Some(password)) => {
+            config.password(password);
+            None
         }
-        if config.get_password().is_some() {
-            return None;
-        }
-        let password = match (&self.password, &self.file) {
-            (Some(password), _) => Ok(Some(password.clone().into_bytes())),
-            (None, Some(file)) => from_file(file, config),
-            (None, None) => Ok(None),
-        };
-        match password {
-            Ok(Some(password)) => {
-                config.password(password);
-                None
-            }
-            Ok(None) => Some(
-                "no password is in the address, in PGPASSWORD or in the password file".to_owned(),
-            ),
-            Err(hint) => Some(hint),
-        }
+        Ok(None) => Some(NO_PASSWORD.to_owned()),
+        Err(problem) => Some(format!("the password file {problem}")),
     }
 }
 
 /// Reads the password for this server, database and user from a regular file that only its owner can read.
-fn from_file(file: &Path, config: &Config) -> Result<Option<Vec<u8>>, String> {
+fn from_file(file: &str, config: &Config) -> Result<Option<Vec<u8>>, String> {
     let Ok(about) = fs::metadata(file) else {
         return Ok(None);
     };
-    let shown = file.display();
-    if !about.is_file() {
+    if !about.is_file() || about.len() > MAX_FILE_BYTES {
         return Err(format!(
-            "the password file `{shown}` is not used: it is not a regular file"
+            "`{file}` is not used: it is not a regular file of at most 1 MiB"
         ));
     }
     if about.permissions().mode() & 0o077 != 0 {
         return Err(format!(
-            "the password file `{shown}` is not used, since others can read it; `chmod 600 {shown}` fixes that"
+            "`{file}` is not used, since others can read it; `chmod 600 {file}` fixes that"
         ));
     }
-    let mut text = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(LARGEST).read_to_end(&mut text));
-    read.map_err(|error| format!("the password file `{shown}` cannot be read: {error}"))?;
+    let text = fs::read(file).map_err(|error| format!("`{file}` cannot be read: {error}"))?;
     Ok(look_up(&text, &wanted(config)))
 }
 
@@ -87,11 +69,7 @@ fn from_file(file: &Path, config: &Config) -> Result<Option<Vec<u8>>, String> {
 fn wanted(config: &Config) -> [String; 4] {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(name)) => name.clone(),
-        Some(Host::Unix(folder))
-            if !USUAL_SOCKETS
-                .iter()
-                .any(|usual| folder.as_os_str() == *usual) =>
-        {
+        Some(Host::Unix(folder)) if !USUAL_SOCKETS.map(Path::new).contains(&folder.as_path()) => {
             folder.display().to_string()
         }
         _ => "localhost".to_owned(),
@@ -125,16 +103,14 @@ fn look_up(text: &[u8], wanted: &[String; 4]) -> Option<Vec<u8>> {
 /// Splits a line at the first colon without a backslash before it. Returns the field without backslashes, and the rest if there
 /// is a colon.
 fn next_field(line: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
+    let mut bytes = line.iter().enumerate();
     let mut field = Vec::new();
-    let mut rest = line;
-    while let Some((mut byte, mut after)) = rest.split_first() {
-        match (byte, after.split_first()) {
-            (b':', _) => return (field, Some(after)),
-            (b'\\', Some(escaped)) => (byte, after) = escaped,
-            _ => {}
+    while let Some((index, byte)) = bytes.next() {
+        match byte {
+            b':' => return (field, Some(&line[index + 1..])),
+            b'\\' => field.push(bytes.next().map_or(b'\\', |(_, escaped)| *escaped)),
+            _ => field.push(*byte),
         }
-        field.push(*byte);
-        rest = after;
     }
     (field, None)
 }
@@ -142,12 +118,6 @@ fn next_field(line: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn found(text: &str, address: &str) -> Option<String> {
-        let config: Config = address.parse().unwrap();
-        let password = look_up(text.as_bytes(), &wanted(&config));
-        password.map(|password| String::from_utf8(password).unwrap())
-    }
 
     #[test]
     fn the_first_line_that_matches_has_the_password() {
@@ -161,54 +131,58 @@ mod tests {
             ("db:5432:ann:ann:own", "ann@db", Some("own")),
             ("d:*:*:*:no", "ann@db/lango", None),
             ("dbx:*:*:*:no", "ann@db/lango", None),
+            // Colons and backslashes are escaped.
+            (
+                "db:5432:a\\:b:c\\\\d:p\\:q\\\\r:rest",
+                "c%5Cd@db/a%3Ab",
+                Some("p:q\\r"),
+            ),
+            // The usual sockets have a name.
+            (
+                "localhost:*:*:*:s",
+                "ann@%2Fvar%2Frun%2Fpostgresql/lango",
+                Some("s"),
+            ),
+            ("/srv/pg:*:*:*:s", "ann@%2Fsrv%2Fpg/lango", Some("s")),
         ] {
-            let found = found(text, &format!("postgres://{address}"));
-            assert_eq!(found.as_deref(), password, "{address}");
+            let config = format!("postgres://{address}").parse().unwrap();
+            let found = look_up(text.as_bytes(), &wanted(&config));
+            assert_eq!(found.as_deref(), password.map(str::as_bytes), "{address}");
         }
     }
 
     #[test]
-    fn colons_and_backslashes_are_escaped_and_sockets_have_names() {
-        let text = "db:5432:a\\:b:c\\\\d:p\\:q\\\\r:rest";
-        let address = "postgres://c%5Cd@db/a%3Ab";
-        assert_eq!(found(text, address).unwrap(), "p:q\\r");
-        let socket = "postgres://ann@%2Fvar%2Frun%2Fpostgresql/lango";
-        assert_eq!(found("localhost:5432:lango:ann:s", socket).unwrap(), "s");
-        let socket = "postgres://ann@%2Fsrv%2Fpg/lango";
-        assert_eq!(found("/srv/pg:5432:lango:ann:s", socket).unwrap(), "s");
-    }
-
-    #[test]
-    fn a_file_that_others_can_read_is_not_used_and_the_hint_says_so() {
+    fn user_and_password_come_from_the_address_then_the_environment_then_a_private_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pass");
         fs::write(&path, "*:*:*:*:s3cret\n").unwrap();
-        let environment = Environment {
-            user: Some("ann".to_owned()),
-            password: None,
-            file: Some(path.clone()),
+        let complete = |address: &str, mode, password: Option<&str>| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let variable = |name: &str| match name {
+                "PGUSER" => Some("ann".to_owned()),
+                "PGPASSWORD" => password.map(str::to_owned),
+                _ => Some(path.display().to_string()),
+            };
+            let mut config: Config = address.parse().unwrap();
+            let hint = super::complete(&mut config, variable);
+            let user = config.get_user().unwrap().to_owned();
+            let password = config.get_password().unwrap_or_default();
+            (user, String::from_utf8(password.to_vec()).unwrap(), hint)
         };
-        let complete = |environment: &Environment| {
-            let mut config: Config = "postgres://db/lango".parse().unwrap();
-            let hint = environment.complete(&mut config);
-            assert_eq!(config.get_user(), Some("ann"));
-            (config.get_password().map(<[u8]>::to_vec), hint)
-        };
-        let set_mode = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        set_mode(0o640);
-        let (password, hint) = complete(&environment);
-        assert_eq!(password, None);
+        let (_, password, hint) = complete("postgres://db/lango", 0o640, None);
+        assert_eq!(password, "");
         let hint = hint.unwrap();
         assert!(
             hint.contains("chmod 600") && !hint.contains("s3cret"),
             "{hint}"
         );
-        set_mode(0o600);
-        assert_eq!(complete(&environment), (Some(b"s3cret".to_vec()), None));
-        let named = Environment {
-            password: Some("first".to_owned()),
-            ..environment
-        };
-        assert_eq!(complete(&named), (Some(b"first".to_vec()), None));
+        for (address, variable, user, password) in [
+            ("postgres://db/lango", None, "ann", "s3cret"),
+            ("postgres://db/lango", Some("first"), "ann", "first"),
+            ("postgres://bob:own@db/lango", Some("first"), "bob", "own"),
+        ] {
+            let expected = (user.to_owned(), password.to_owned(), None);
+            assert_eq!(complete(address, 0o600, variable), expected);
+        }
     }
 }

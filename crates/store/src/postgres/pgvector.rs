@@ -12,17 +12,16 @@
 
 use super::database::Database;
 use super::failure::Failure;
-use super::statements::start::LOCK_MIGRATIONS;
+use super::statements::LOCK_MIGRATIONS;
 use crate::engine::{Result, Tx};
 use crate::library::VectorSearch;
 use crate::library::nearest::{NearestQuery, nearest_first};
 use crate::library::vectors::cosine;
 use deadpool_postgres::Object;
-use std::fmt::Write as _;
 use tokio_postgres::{GenericClient, Row};
 
 /// The oldest version with iterative scans, which continue when a filter leaves too few.
-const MIN_VERSION: (u32, u32) = (0, 8);
+const MIN_VERSION: [u32; 2] = [0, 8];
 
 /// The longest vectors that it indexes.
 const MAX_DIMENSIONS: i64 = 4000;
@@ -52,8 +51,8 @@ struct State {
     index: Option<bool>,
     /// Whether we may create indexes.
     is_owner: bool,
-    /// The version that could be installed, and whether we may.
-    available: Option<(String, bool)>,
+    /// The version that could be installed.
+    available: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,14 +69,13 @@ impl State {
 
     fn read(row: &Row) -> Result<Self> {
         let (version, schema) = (row.try_get::<_, Option<_>>(0)?, row.try_get(1)?);
-        let (available, may) = (row.try_get::<_, Option<_>>(6)?, row.try_get(7)?);
         Ok(Self {
             installed: version.zip(schema),
             dimensions: row.try_get(2)?,
             vectors: row.try_get(3)?,
             index: row.try_get(4)?,
             is_owner: row.try_get(5)?,
-            available: available.zip(may),
+            available: row.try_get(6)?,
         })
     }
 
@@ -109,46 +107,39 @@ impl State {
     }
 
     fn describe(&self, min_indexed: u64) -> VectorSearch {
-        let Some((version, _)) = &self.installed else {
-            let place = if self.available.is_none() {
-                "on this server"
-            } else {
-                "in this database"
-            };
-            return plain(format!("pgvector is not installed {place}"));
-        };
-        if self.usable().is_some() {
-            let by = format!("pgvector {version}");
-            return VectorSearch::Indexed { by };
-        }
-        let (major, minor) = MIN_VERSION;
-        plain(match self.dimensions {
-            _ if !is_new_enough(version) => format!("pgvector {version} is older than {major}.{minor}"),
-            Some(dimensions) if dimensions > MAX_DIMENSIONS => format!(
+        let [major, minor] = MIN_VERSION;
+        let why = match (&self.installed, self.dimensions) {
+            (None, _) if self.available.is_some() => {
+                "pgvector is not installed in this database".to_owned()
+            }
+            (None, _) => "pgvector is not installed on this server".to_owned(),
+            (Some((version, _)), _) if !is_new_enough(version) => {
+                format!("pgvector {version} is older than {major}.{minor}")
+            }
+            (_, Some(dimensions)) if dimensions > MAX_DIMENSIONS => format!(
                 "pgvector indexes {MAX_DIMENSIONS} numbers at most, and they have {dimensions}"
             ),
-            _ if !self.is_useful(min_indexed) => {
+            (Some((version, _)), _) if self.usable().is_some() => {
+                let by = format!("pgvector {version}");
+                return VectorSearch::Indexed { by };
+            }
+            (Some((version, _)), _) if !self.is_useful(min_indexed) => {
                 format!("pgvector {version} is of use from {min_indexed} vectors on")
             }
             _ if !self.is_owner => {
                 "the table of the vectors has another owner, so lango cannot create pgvector's index".to_owned()
             }
             _ => "pgvector's index is not created yet: `lango store compact` does that".to_owned(),
-        })
+        };
+        VectorSearch::Plain { why: Some(why) }
     }
-}
-
-fn plain(why: String) -> VectorSearch {
-    VectorSearch::Plain { why: Some(why) }
 }
 
 /// Whether a version such as `0.8.5` is supported.
 fn is_new_enough(version: &str) -> bool {
-    let mut numbers = version.split(['.', '-']).map(str::parse);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= MIN_VERSION,
-        _ => false,
-    }
+    let parts = version.split(['.', '-']);
+    let numbers = parts.map_while(|part| part.parse::<u32>().ok());
+    numbers.ge(MIN_VERSION)
 }
 
 /// Describes how the nearest vectors are found.
@@ -161,21 +152,15 @@ pub(crate) async fn describe(tx: &mut Tx<'_>, min_indexed: u64) -> Result<Vector
 /// Prepares the index at a start, on a current schema: installs the extension if that is possible, and creates the index if
 /// that is useful and quick. Otherwise it is one statement. If anything fails, searches scan.
 pub(super) async fn prepare(client: &mut Object, min_indexed: u64) -> Result<()> {
-    unless_uncertain(install_and_create(client, min_indexed).await).map(|_| ())
-}
-
-/// Whether an optional step succeeded. Fails only if the connection may be lost.
-fn unless_uncertain(step: Result<()>) -> Result<bool> {
-    match step {
+    match install_and_create(client, min_indexed).await {
         Err(failure) if failure.is_uncertain() => Err(failure),
-        step => Ok(step.is_ok()),
+        _ => Ok(()),
     }
 }
 
 async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<()> {
     let state = State::of(&***client).await?;
-    let available = state.available.as_ref();
-    let can_be_installed = available.is_some_and(|(version, may)| *may && is_new_enough(version));
+    let can_be_installed = state.available.as_deref().is_some_and(is_new_enough);
     if !can_be_installed && state.quickly_created(min_indexed).is_none() {
         return Ok(());
     }
@@ -184,12 +169,7 @@ async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<()>
     transaction.batch_execute(INSTALL).await?;
     // Another replica may have been faster while this one waited for the lock.
     if let Some(index) = State::of(&*transaction).await?.quickly_created(min_indexed) {
-        let (function, create) = (index.function(), index.create(""));
-        let all = [SAVEPOINT, LIMIT_START, &function, &create].join(";\n");
-        let created = transaction.batch_execute(&all).await;
-        if !unless_uncertain(created.map_err(Failure::from))? {
-            transaction.batch_execute(ROLL_BACK).await?;
-        }
+        transaction.batch_execute(&index.create_at_start()).await?;
     }
     Ok(transaction.commit().await?)
 }
@@ -199,14 +179,12 @@ async fn install_and_create(client: &mut Object, min_indexed: u64) -> Result<()>
 pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
     let min_indexed = database.options.min_indexed_vectors;
     // Taken out of the pool, because its settings and its lock must end with it.
-    let client = Object::take(database.connection().await?);
+    let client = Object::take(database.pool.get().await?);
     let state = State::of(&*client).await?;
     let Some(index) = state.possible() else {
         return Ok(state.describe(min_indexed));
     };
-    let useless = client.query(USELESS, &[&index.dimensions]).await?;
-    let is_missing = state.usable().is_none() && state.is_useful(min_indexed);
-    if state.is_owner && (is_missing || !useless.is_empty()) {
+    if state.is_owner {
         client.batch_execute(EXTEND_LIMITS).await?;
         let locked = client.query_one(TRY_TO_LOCK, &[]).await?;
         if !locked.try_get(0)? {
@@ -214,13 +192,12 @@ pub(super) async fn create_index(database: &Database) -> Result<VectorSearch> {
                 "another `lango store compact` is creating the index; retry when it is done";
             return Err(Failure::other(detail));
         }
-        // Read again, as another one may have ended just before.
         for useless in client.query(USELESS, &[&index.dimensions]).await? {
             let name: &str = useless.try_get(0)?;
             let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {name}");
             client.batch_execute(&drop).await?;
         }
-        if state.is_useful(min_indexed) {
+        if state.usable().is_none() && state.is_useful(min_indexed) {
             client.batch_execute(&index.function()).await?;
             client.batch_execute(&index.create("CONCURRENTLY")).await?;
         }
@@ -277,36 +254,24 @@ fn vector_text(vector: &[f32]) -> Option<String> {
     if greatest <= 0.0 || !vector.iter().all(|number| number.is_finite()) {
         return None;
     }
-    let mut text = String::with_capacity(vector.len() * 12);
-    for number in vector {
-        let separator = if text.is_empty() { '[' } else { ',' };
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{separator}{}", number / greatest * 1000.0);
-    }
-    text.push(']');
-    Some(text)
+    let scaled = vector.iter().map(|number| number / greatest * 1000.0);
+    serde_json::to_string(&scaled.collect::<Vec<_>>()).ok()
 }
 
 /// The version and schema of the extension; the length and number of the vectors; whether the index can be used; whether we
-/// may create it; and where the extension is not installed, the version that could be, and whether we may install it.
+/// may create it; and where the extension is not installed, the version that could be.
 const STATE: &str = r#"SELECT extension.extversion, quote_ident(namespace.nspname), maker.dimensions,
             (SELECT coalesce(sum(vectors), 0)::bigint FROM library_collections),
-            index.indisvalid, pg_has_role(vectors.relowner, 'USAGE'), available.version,
-            coalesce(available.may, false)
+            index.indisvalid, pg_has_role(vectors.relowner, 'USAGE'),
+            CASE WHEN extension.oid IS NULL
+                 THEN (SELECT default_version FROM pg_available_extensions WHERE name = 'vector') END
        FROM (SELECT (SELECT (maker::jsonb ->> 'dimensions')::bigint FROM library_maker WHERE "only" = 1))
             AS maker (dimensions)
        JOIN pg_class AS vectors ON vectors.oid = 'library_vectors'::regclass
        LEFT JOIN pg_extension AS extension ON extension.extname = 'vector'
        LEFT JOIN pg_namespace AS namespace ON namespace.oid = extension.extnamespace
        LEFT JOIN pg_index AS index ON index.indrelid = vectors.oid
-        AND index.indexrelid = to_regclass('library_near_' || maker.dimensions)
-       LEFT JOIN LATERAL (
-            SELECT each.version, current_setting('is_superuser') = 'on'
-                   OR (each.trusted AND has_database_privilege(current_database(), 'CREATE')) AS may
-              FROM pg_available_extensions AS newest
-              JOIN pg_available_extension_versions AS each
-                ON each.name = newest.name AND each.version = newest.default_version
-             WHERE newest.name = 'vector' AND extension.oid IS NULL) AS available ON true"#;
+        AND index.indexrelid = to_regclass('library_near_' || maker.dimensions)"#;
 
 /// Installs the extension; does nothing if that is refused.
 const INSTALL: &str = "DO $$ BEGIN
@@ -325,11 +290,6 @@ const EXTEND_LIMITS: &str = "SET statement_timeout = '12h';
      SELECT set_config('maintenance_work_mem', '256MB', false)
        FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < 262144";
 
-/// The limits at a start, which does not wait long for writers.
-const LIMIT_START: &str = "SET LOCAL max_parallel_maintenance_workers = 0;
-     SET LOCAL lock_timeout = '5s'";
-
-const SAVEPOINT: &str = "SAVEPOINT near";
 const ROLL_BACK: &str = "ROLLBACK TO SAVEPOINT near";
 
 /// Indexes of another length, and the remains of failed attempts.
@@ -341,7 +301,7 @@ const USELESS: &str = r"SELECT quote_ident(class.relname) FROM pg_index AS index
 /// Sets how the index is searched, for the rest of the transaction.
 fn settings(in_view: usize) -> String {
     format!(
-        "{SAVEPOINT};
+        "SAVEPOINT near;
          SET LOCAL hnsw.ef_search = {in_view};
          SET LOCAL hnsw.iterative_scan = relaxed_order;
          SET LOCAL hnsw.max_scan_tuples = {MAX_VISITED};
@@ -373,6 +333,18 @@ impl Index {
         )
     }
 
+    /// Creates both, without waiting long for writers; does nothing if that fails.
+    fn create_at_start(&self) -> String {
+        let (function, create) = (self.function(), self.create(""));
+        format!(
+            "SET LOCAL max_parallel_maintenance_workers = 0;
+             SET LOCAL lock_timeout = '5s';
+             DO $do$ BEGIN {function}; {create};
+             EXCEPTION WHEN OTHERS THEN NULL;
+             END $do$"
+        )
+    }
+
     /// The vectors of some collections that are nearest to `$1`, nearly in this order, and the place of each among all.
     fn nearest(&self) -> String {
         let Self { dimensions, schema } = self;
@@ -391,7 +363,7 @@ impl Index {
 mod tests {
     use super::*;
     use crate::Store;
-    use crate::postgres::statements::plans::plan_of;
+    use crate::engine::plans::plan_of;
     use lango_testkit::postgres;
     use tokio_postgres::NoTls;
 
@@ -408,7 +380,10 @@ mod tests {
     #[test]
     fn a_vector_without_a_direction_is_not_searched_for() {
         assert_eq!(vector_text(&[]), None);
-        assert_eq!(vector_text(&[0.5, -0.25]).as_deref(), Some("[1000,-500]"));
+        assert_eq!(
+            vector_text(&[0.5, -0.25]).as_deref(),
+            Some("[1000.0,-500.0]")
+        );
         for vector in [[0.0, 0.0], [1.0, f32::NAN], [f32::INFINITY, 1.0]] {
             assert_eq!(vector_text(&vector), None);
         }

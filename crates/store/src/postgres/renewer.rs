@@ -4,27 +4,30 @@
 //! It is a thread so that a busy runtime loses no lease, and so that the end of the program can wait a moment for the last
 //! releases. When its connection breaks it opens another one; meanwhile leases may expire.
 
+use super::PostgresEngine;
 use super::address::Address;
-use super::database::{Values, in_time};
+use super::database::{Values, answer_limit, in_time};
 use super::failure::Failure;
 use super::leases::{Lease, LeaseTable, Moment, now};
-use super::statements::leases::{
-    ATTACH_SERVER, CLOCK, LISTEN, NOTIFY, PROCESS_ID, RELEASE, RENEW, RENEW_ALONE, SHORTEN,
+use super::statements::{
+    ATTACH_SERVER, CLOCK, NOTIFY, RELEASE, RENEW, RENEW_ALONE, SHORTEN, set_up,
 };
-use super::statements::start::set_up;
 use super::tls::Encrypted;
 use crate::engine::text::Words;
+use crate::stored::failed;
 use deadpool_postgres::ClientWrapper;
 use lango_core::{Change, SessionId, StoreError, Text};
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::thread;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
-use tokio_postgres::{AsyncMessage, Connection, Notification, Row, Socket};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{AsyncMessage, Connection, Row, Socket};
 
 /// The channel with the sessions whose log grew.
 pub(crate) const EVENTS: &str = "lango_events";
@@ -33,48 +36,29 @@ pub(crate) const TASKS: &str = "lango_tasks";
 /// The channel with the sessions whose lease was released.
 pub(super) const LEASES: &str = "lango_holds";
 
-/// Number of received notifications that can be queued; further ones are replaced by [`Change::Anything`].
-const RECEIVED: usize = 1024;
-
 /// Pause between two attempts to connect, or to renew or release a locked row.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// How far the database's clock may fall behind between two renewals before it counts as set back.
-const MAX_DRIFT: Duration = Duration::from_millis(500);
+/// How many seconds the database's clock may fall behind between two renewals before it counts as set back.
+const MAX_DRIFT: f64 = 0.5;
 
 /// How long the end of the program waits for the last releases.
 const LAST_RELEASES: Duration = Duration::from_secs(2);
 
-/// The handle to the thread, which is started when it is first needed. Dropping it waits for the last releases.
-pub(super) struct LeaseRenewer {
-    pub leases: Arc<LeaseTable>,
-    address: Address,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-impl LeaseRenewer {
-    pub(super) fn new(leases: Arc<LeaseTable>, address: Address) -> Self {
-        Self {
-            leases,
-            address,
-            thread: Mutex::default(),
-        }
-    }
-
-    /// Starts the thread, unless it runs. One that panicked is replaced.
-    pub(super) fn start(&self) -> Result<(), StoreError> {
-        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+impl PostgresEngine {
+    /// Starts to renew leases and to notify other replicas, unless that has happened. A thread that panicked is replaced.
+    pub(crate) fn start(&self) -> Result<(), StoreError> {
+        let mut thread = self.renewer.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
             return Ok(());
         }
-        let failed = |error: std::io::Error| StoreError::Failed {
-            detail: format!("cannot start the renewer of leases: {error}"),
-        };
+        let failed =
+            |error: io::Error| failed(format!("cannot start the renewer of leases: {error}"));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(failed)?;
-        let (leases, address) = (Arc::clone(&self.leases), self.address.clone());
+        let (leases, address) = (Arc::clone(&self.leases), self.database.address.clone());
         let started = thread::Builder::new()
             .name("lango-renewer".to_owned())
             .spawn(move || {
@@ -88,31 +72,32 @@ impl LeaseRenewer {
     }
 }
 
-impl Drop for LeaseRenewer {
+impl Drop for PostgresEngine {
     fn drop(&mut self) {
-        self.leases.close();
-        let thread = self.thread.get_mut();
+        self.leases.closing.send_replace(true);
+        self.leases.wake.notify_one();
+        let thread = self.renewer.get_mut();
         if let Some(thread) = thread.unwrap_or_else(PoisonError::into_inner).take() {
             let _ = thread.join();
         }
     }
 }
 
-async fn run(leases: &LeaseTable, address: &Address) {
+async fn run(leases: &Arc<LeaseTable>, address: &Address) {
     let mut closing = leases.closing.subscribe();
     let last_releases = async {
         // The sender is in `leases`, so this cannot fail.
         let _ = closing.wait_for(|is_closing| *is_closing).await;
-        tokio::time::sleep(LAST_RELEASES).await;
+        // Even if nothing is left to send, an answer may be on its way.
+        let limit = if leases.is_done() {
+            PAUSE
+        } else {
+            LAST_RELEASES
+        };
+        tokio::time::sleep(limit).await;
     };
     let work = async {
         loop {
-            while leases.is_idle() {
-                if leases.is_closing() {
-                    return;
-                }
-                leases.wake.notified().await;
-            }
             if let Ok(mut connected) = Connected::open(address, leases).await
                 && connected.serve().await.is_ok()
             {
@@ -131,28 +116,26 @@ async fn run(leases: &LeaseTable, address: &Address) {
 struct Connected<'a> {
     leases: &'a LeaseTable,
     client: ClientWrapper,
-    received: mpsc::Receiver<Notification>,
-    /// Whether notifications were discarded because the queue was full.
-    is_behind: Arc<AtomicBool>,
-    /// The database's clock in seconds, and when it was read.
-    clock: Option<(f64, Moment)>,
+    /// Resolves when the connection is lost.
+    lost: oneshot::Receiver<()>,
+    /// How many seconds the database's clock is ahead of [`now`].
+    clock: Option<f64>,
     /// When a step of the clock was last noticed, or the clock was first read.
     clock_set: Moment,
-    /// The process id of this connection on the server, which also delivers notifications to their sender.
-    own: i32,
 }
 
 impl<'a> Connected<'a> {
-    async fn open(address: &Address, leases: &'a LeaseTable) -> Result<Self, Failure> {
+    async fn open(address: &Address, leases: &'a Arc<LeaseTable>) -> Result<Self, Failure> {
         let open = async {
             let (client, connection) = address.config.connect(address.tls.clone()).await?;
-            let (sender, received) = mpsc::channel(RECEIVED);
-            let is_behind = Arc::new(AtomicBool::new(false));
-            let listener = tokio::spawn(listen(connection, sender, Arc::clone(&is_behind)));
+            let (is_open, lost) = oneshot::channel();
+            let listener = tokio::spawn(listen(connection, Arc::clone(leases), is_open));
             let client = ClientWrapper::new(client, listener);
-            client.batch_execute(&set_up(leases.length)).await?;
-            client.batch_execute(LISTEN).await?;
-            let own = client.query_one(PROCESS_ID, &[]).await?.try_get(0)?;
+            set_up(&client, leases.length).await?;
+            let own = client.query_one("SELECT pg_backend_pid()", &[]).await?;
+            leases.connection.store(own.try_get(0)?, Ordering::Relaxed);
+            let listen = format!("LISTEN {EVENTS}; LISTEN {TASKS}; LISTEN {LEASES}");
+            client.batch_execute(&listen).await?;
             // Prepared now, so that the first release takes one round trip.
             for statement in [RENEW, RENEW_ALONE, RELEASE, NOTIFY] {
                 client.prepare_cached(statement).await?;
@@ -160,14 +143,12 @@ impl<'a> Connected<'a> {
             Ok(Self {
                 leases,
                 client,
-                received,
-                is_behind,
+                lost,
                 clock: None,
                 clock_set: Moment::ZERO,
-                own,
             })
         };
-        in_time(limit(leases), open).await
+        in_time(answer_limit(leases.length), open).await
     }
 
     async fn query(&self, statement: &str, values: Values<'_>) -> Result<Vec<Row>, Failure> {
@@ -175,7 +156,7 @@ impl<'a> Connected<'a> {
             let statement = self.client.prepare_cached(statement).await?;
             Ok(self.client.query(&statement, values).await?)
         };
-        in_time(limit(self.leases), query).await
+        in_time(answer_limit(self.leases.length), query).await
     }
 
     /// Renews, releases and notifies until the store is dropped, or fails when the connection is lost.
@@ -188,17 +169,17 @@ impl<'a> Connected<'a> {
         loop {
             let is_left = self.release().await?;
             self.notify().await?;
-            if self.leases.is_closing() && self.leases.releases().is_empty() {
+            if self.leases.is_done() {
                 return Ok(());
             }
             if self.leases.state().is_renewal_due {
                 self.renew().await?;
             }
-            if self.leases.is_server() && !is_attached {
+            let must_attach = self.leases.is_server() && !is_attached;
+            if must_attach {
                 let locked = self.query(ATTACH_SERVER, &[]).await?;
                 is_attached = locked.first().is_some_and(|row| row.get(0));
             }
-            let must_attach = self.leases.is_server() && !is_attached;
             tokio::select! {
                 () = self.leases.wake.notified() => {}
                 _ = renewal.tick() => {
@@ -206,10 +187,7 @@ impl<'a> Connected<'a> {
                     self.renew().await?;
                 }
                 () = tokio::time::sleep(PAUSE), if is_left || must_attach || self.leases.state().is_renewal_due => {}
-                received = self.received.recv() => match received {
-                    Some(notification) => self.receive(&notification),
-                    None => return Err(Failure::Timeout),
-                },
+                _ = &mut self.lost => return Err(Failure::Timeout),
             }
         }
     }
@@ -222,12 +200,9 @@ impl<'a> Connected<'a> {
             Some(row) => row.try_get(0)?,
             None => return Ok(()),
         };
-        let before = self.clock.replace((read, asked));
-        let is_steady = before.is_some_and(|(clock, moment)| {
-            let passed = asked.saturating_sub(moment).as_secs_f64();
-            read - clock > passed - MAX_DRIFT.as_secs_f64()
-        });
-        if !is_steady {
+        let ahead = read - asked.as_secs_f64();
+        let before = self.clock.replace(ahead);
+        if before.is_none_or(|before| ahead <= before - MAX_DRIFT) {
             self.clock_set = asked;
         }
         // More than once, because rows that are locked are skipped.
@@ -254,9 +229,9 @@ impl<'a> Connected<'a> {
         let mut locked = Vec::new();
         for lease in &leases {
             match is_renewed.get(&lease.fence) {
-                Some(true) => lease.renew(asked + length),
+                Some(true) => lease.set_end(Some(asked + length)),
                 Some(false) => locked.push(lease),
-                None => lease.lose(),
+                None => lease.set_end(None),
             }
         }
         // All of them together wait for a tenth of a lease at most.
@@ -275,9 +250,11 @@ impl<'a> Connected<'a> {
         let wait = format!("{}ms", wait.as_millis().max(1));
         let values: Values<'_> = &[&session, &lease.fence, &length.as_secs_f64(), &wait];
         match self.query(RENEW_ALONE, values).await {
-            Ok(rows) if rows.is_empty() => lease.lose(),
-            Ok(_) => lease.renew(asked + length),
-            Err(failure) if failure.is_locked() => self.leases.state().is_renewal_due = true,
+            Ok(rows) if rows.is_empty() => lease.set_end(None),
+            Ok(_) => lease.set_end(Some(asked + length)),
+            Err(failure) if failure.is(&SqlState::LOCK_NOT_AVAILABLE) => {
+                self.leases.state().is_renewal_due = true;
+            }
             Err(failure) => return Err(failure),
         }
         Ok(())
@@ -285,7 +262,7 @@ impl<'a> Connected<'a> {
 
     /// Releases leases and tickets; returns whether a lease is left because its row is locked.
     async fn release(&self) -> Result<bool, Failure> {
-        let mut releases = self.leases.releases();
+        let mut releases = self.leases.state().releases.clone();
         if releases.is_empty() {
             return Ok(false);
         }
@@ -322,62 +299,52 @@ impl<'a> Connected<'a> {
         self.query(NOTIFY, &[&channels, &subjects]).await?;
         Ok(())
     }
-
-    fn receive(&self, notification: &Notification) {
-        // Sending fails if there is no listener.
-        let send = |change| drop(self.leases.changed.send(change));
-        if self.is_behind.swap(false, Ordering::Relaxed) {
-            send(Change::Anything);
-        }
-        if notification.process_id() == self.own {
-            return;
-        }
-        match (notification.channel(), notification.payload()) {
-            (LEASES, session) => drop(self.leases.released.send(SessionId::from(session))),
-            (_, "") => send(Change::Anything),
-            (EVENTS, session) => send(Change::Session(session.into())),
-            (TASKS, task) => send(Change::Task(Text::from(task))),
-            _ => {}
-        }
-    }
 }
 
-/// Drives a connection, and queues its notifications.
+/// Drives a connection, and passes on what other replicas notify.
 async fn listen(
-    mut connection: Connection<Socket, Encrypted<Socket>>,
-    received: mpsc::Sender<Notification>,
-    is_behind: Arc<AtomicBool>,
+    mut connection: Connection<Socket, Encrypted>,
+    leases: Arc<LeaseTable>,
+    _is_open: oneshot::Sender<()>,
 ) {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-        if let AsyncMessage::Notification(notification) = message
-            && received.try_send(notification).is_err()
-        {
-            is_behind.store(true, Ordering::Relaxed);
+        let AsyncMessage::Notification(notification) = message else {
+            continue;
+        };
+        if notification.process_id() == leases.connection.load(Ordering::Relaxed) {
+            continue;
         }
+        let change = match (notification.channel(), notification.payload()) {
+            (LEASES, session) => {
+                let _ = leases.released.send(SessionId::from(session));
+                continue;
+            }
+            (_, "") => Change::Anything,
+            (EVENTS, session) => Change::Session(session.into()),
+            (TASKS, task) => Change::Task(Text::from(task)),
+            _ => continue,
+        };
+        // This fails if there is no listener.
+        let _ = leases.changed.send(change);
     }
-}
-
-/// How long to wait for an answer, which leaves time for another connection while a lease lasts.
-fn limit(leases: &LeaseTable) -> Duration {
-    (leases.length / 3).max(Duration::from_secs(1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::postgres::PostgresOptions;
 
     #[test]
     fn a_renewer_that_panicked_is_started_again() {
-        let leases = Arc::new(LeaseTable::new("r_1".to_owned(), Duration::from_secs(15)));
-        let address = Address::parse("postgres://ann@127.0.0.1:1/none").unwrap();
-        let renewer = LeaseRenewer::new(leases, address);
+        let address = "postgres://ann@127.0.0.1:1/none";
+        let engine = PostgresEngine::at(address, PostgresOptions::default()).unwrap();
         let panicked = thread::spawn(|| panic!("the renewer trips"));
         while !panicked.is_finished() {
             thread::yield_now();
         }
-        *renewer.thread.lock().unwrap() = Some(panicked);
-        renewer.start().unwrap();
-        let thread = renewer.thread.lock().unwrap();
+        *engine.renewer.lock().unwrap() = Some(panicked);
+        engine.start().unwrap();
+        let thread = engine.renewer.lock().unwrap();
         assert!(!thread.as_ref().unwrap().is_finished());
     }
 }

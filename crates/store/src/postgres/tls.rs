@@ -3,9 +3,13 @@
 //! The `sslmode` of the address says how much of the server's certificate is verified, as in PostgreSQL's own programs: nothing,
 //! that a root signed it, or also that it is for the host of the address.
 
+use futures_util::TryFutureExt as _;
+use lango_core::BoxFuture;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -13,100 +17,74 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore,
     SignatureScheme,
 };
-use std::future::Future;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::Socket;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream as Stream;
 
-/// What is verified of the server's certificate. The roots are in a file, or those of the system.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Trust {
-    Unverified,
-    /// That a root signed it.
-    Chain(Option<PathBuf>),
-    /// That a root signed it for the host of the address.
-    Host(Option<PathBuf>),
-}
-
 #[derive(Clone)]
-pub(crate) struct Tls {
-    config: Arc<ClientConfig>,
-}
+pub(crate) struct Tls(TlsConnector);
 
 impl Tls {
-    pub(super) fn new(trust: Trust) -> Result<Self, String> {
+    /// Takes the parameters `sslmode` and `sslrootcert`: a file with roots, or `system` for those of the system.
+    pub(super) fn new(mode: &str, root: Option<&str>) -> Result<(SslMode, Self), String> {
+        let (mode, checks_chain, checks_name) = match mode {
+            "disable" => (SslMode::Disable, false, false),
+            "prefer" => (SslMode::Prefer, false, false),
+            // With roots it verifies the chain, as PostgreSQL's own programs do.
+            "require" => (SslMode::Require, root.is_some(), false),
+            "verify-ca" => (SslMode::Require, true, false),
+            "verify-full" => (SslMode::Require, true, true),
+            _ => {
+                let modes = "disable, prefer, require, verify-ca, verify-full";
+                return Err(format!("the parameter `sslmode` must be one of {modes}"));
+            }
+        };
         let provider = Arc::new(ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?;
-        let mut given = Vec::new();
-        let roots = match &trust {
-            Trust::Unverified => None,
-            Trust::Chain(file) | Trust::Host(file) => {
-                let store = Arc::new(root_store(file.as_deref(), &mut given)?);
-                let chains =
-                    WebPkiServerVerifier::builder_with_provider(store, Arc::clone(&provider));
-                Some(chains.build().map_err(|error| error.to_string())?)
+        let mut verifier = Verifier {
+            algorithms: provider.signature_verification_algorithms,
+            roots: None,
+            given: Vec::new(),
+            checks_name,
+        };
+        if checks_chain {
+            let file = root.filter(|root| *root != "system");
+            let mut store = RootCertStore::empty();
+            if let Some(file) = file {
+                let read = CertificateDer::pem_file_iter(file).and_then(Iterator::collect);
+                verifier.given = read.map_err(|error| format!("cannot read `{file}`: {error}"))?;
+                store.add_parsable_certificates(verifier.given.clone());
+            } else {
+                store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
             }
-        };
-        let verifier = Verifier {
-            provider,
-            roots,
-            given,
-            checks_name: matches!(trust, Trust::Host(_)),
-        };
+            if store.is_empty() {
+                let place = file.unwrap_or("this system; name a file with `sslrootcert`");
+                return Err(format!("there is no certificate in {place}"));
+            }
+            let roots = WebPkiServerVerifier::builder_with_provider(store.into(), provider);
+            verifier.roots = Some(roots.build().map_err(|error| error.to_string())?);
+        }
         let config = builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
-        Ok(Self {
-            config: Arc::new(config),
-        })
-    }
-}
-
-/// Reads the roots of a file, which are also added to `given`, or those of the system.
-fn root_store(
-    file: Option<&Path>,
-    given: &mut Vec<CertificateDer<'static>>,
-) -> Result<RootCertStore, String> {
-    let mut store = RootCertStore::empty();
-    let Some(path) = file else {
-        store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        return match store.is_empty() {
-            true => Err(
-                "this system has no root certificates; name a file with `sslrootcert`".to_owned(),
-            ),
-            false => Ok(store),
-        };
-    };
-    let failed = |error| format!("cannot read `{}`: {error}", path.display());
-    for root in CertificateDer::pem_file_iter(path).map_err(failed)? {
-        let root = root.map_err(failed)?;
-        given.push(root.clone());
-        store.add(root).map_err(|error| match error {
-            Error::InvalidCertificate(error) => {
-                format!("`{}` cannot be used: {}", path.display(), describe(&error))
-            }
-            error => error.to_string(),
-        })?;
-    }
-    match store.is_empty() {
-        true => Err(format!("there is no certificate in `{}`", path.display())),
-        false => Ok(store),
+        Ok((mode, Self(TlsConnector::from(Arc::new(config)))))
     }
 }
 
 /// Verifies as much of a certificate as was asked for, and always that the server has its key.
 #[derive(Debug)]
 struct Verifier {
-    provider: Arc<CryptoProvider>,
+    algorithms: WebPkiSupportedAlgorithms,
     roots: Option<Arc<WebPkiServerVerifier>>,
     /// The certificates of the file that the address names.
     given: Vec<CertificateDer<'static>>,
@@ -121,16 +99,10 @@ fn is_root(error: &CertificateError) -> bool {
     matches!(error.downcast_ref(), Some(webpki::Error::CaUsedAsEndEntity))
 }
 
-#[allow(
-    deprecated,
-    reason = "other versions of the library return the old variants"
-)]
 pub(super) fn describe(error: &CertificateError) -> String {
     let text = match error {
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "the server's certificate has expired"
-        }
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+        CertificateError::ExpiredContext { .. } => "the server's certificate has expired",
+        CertificateError::NotValidYetContext { .. } => {
             "the server's certificate is not valid yet; is the clock right?"
         }
         CertificateError::UnknownIssuer => {
@@ -155,19 +127,10 @@ pub(super) fn describe(error: &CertificateError) -> String {
                 expected.to_str()
             );
         }
-        CertificateError::NotValidForName => {
-            "the server's certificate is for another name; use that one, or sslmode=verify-ca"
-        }
-        CertificateError::Revoked => "the server's certificate was revoked",
-        CertificateError::BadEncoding => "it is not a certificate that can be read",
-        CertificateError::BadSignature => "a signature in the server's certificate is wrong",
-        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
-            "the server's certificate is not meant for servers"
-        }
         error if is_root(error) => {
             "the server presents a root certificate; name the file of that very certificate with `sslrootcert`"
         }
-        other => return format!("the server's certificate is not accepted ({other:?})"),
+        other => return format!("the server's certificate is not accepted: {other}"),
     };
     text.to_owned()
 }
@@ -192,9 +155,11 @@ impl ServerCertVerifier for Verifier {
         };
         match verified {
             // The chain is verified before the name.
-            Err(Error::InvalidCertificate(
-                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
-            )) if !self.checks_name => Ok(ServerCertVerified::assertion()),
+            Err(Error::InvalidCertificate(CertificateError::NotValidForNameContext { .. }))
+                if !self.checks_name =>
+            {
+                Ok(ServerCertVerified::assertion())
+            }
             Err(Error::InvalidCertificate(error)) if is_given(&error) => {
                 if self.checks_name {
                     verify_server_name(&ParsedCertificate::try_from(end_entity)?, name)?;
@@ -211,8 +176,7 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, cert, signed, algorithms)
+        verify_tls12_signature(message, cert, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -221,66 +185,55 @@ impl ServerCertVerifier for Verifier {
         cert: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, cert, signed, algorithms)
+        verify_tls13_signature(message, cert, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
-impl<S> MakeTlsConnect<S> for Tls
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    type Stream = Encrypted<S>;
+impl MakeTlsConnect<Socket> for Tls {
+    type Stream = Encrypted;
     type TlsConnect = ToHost;
     type Error = io::Error;
 
-    fn make_tls_connect(&mut self, host: &str) -> Result<ToHost, io::Error> {
+    fn make_tls_connect(&mut self, host: &str) -> io::Result<ToHost> {
         // Unix sockets have no host name; PostgreSQL does not encrypt them.
         let name = if host.is_empty() { "localhost" } else { host };
         let name = ServerName::try_from(name.to_owned());
         Ok(ToHost {
-            name: name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?,
-            config: Arc::clone(&self.config),
+            name: name.map_err(io::Error::other)?,
+            connector: self.0.clone(),
         })
     }
 }
 
 pub(crate) struct ToHost {
     name: ServerName<'static>,
-    config: Arc<ClientConfig>,
+    connector: TlsConnector,
 }
 
-impl<S> TlsConnect<S> for ToHost
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    type Stream = Encrypted<S>;
+impl TlsConnect<Socket> for ToHost {
+    type Stream = Encrypted;
     type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Encrypted<S>>> + Send>>;
+    type Future = BoxFuture<'static, io::Result<Encrypted>>;
 
-    fn connect(self, stream: S) -> Self::Future {
-        Box::pin(async move {
-            let connector = TlsConnector::from(self.config);
-            connector.connect(self.name, stream).await.map(Encrypted)
-        })
+    fn connect(self, stream: Socket) -> Self::Future {
+        let connect = self.connector.connect(self.name, stream);
+        Box::pin(connect.map_ok(Encrypted))
     }
 }
 
-pub(crate) struct Encrypted<S>(Stream<S>);
+pub(crate) struct Encrypted(Stream<Socket>);
 
-impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
+impl TlsStream for Encrypted {
     fn channel_binding(&self) -> ChannelBinding {
         ChannelBinding::none()
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
+impl AsyncRead for Encrypted {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -290,7 +243,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
+impl AsyncWrite for Encrypted {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -7,7 +7,7 @@ use super::failure::{creation_error, place_of, sqlite_error};
 use lango_core::StoreError;
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
@@ -21,11 +21,8 @@ pub(super) const APPLICATION_ID: i32 = 0x6c61_6e67;
 pub(super) fn absolute(path: &Path) -> Result<PathBuf, StoreError> {
     let path = std::path::absolute(path).map_err(|error| unreadable(path, error.to_string()))?;
     for existing in path.ancestors() {
-        if let Ok(real) = fs::canonicalize(existing) {
-            return Ok(match path.strip_prefix(existing) {
-                Ok(rest) if !rest.as_os_str().is_empty() => real.join(rest),
-                _ => real,
-            });
+        if let (Ok(real), Ok(rest)) = (fs::canonicalize(existing), path.strip_prefix(existing)) {
+            return Ok(real.iter().chain(rest).collect());
         }
     }
     Ok(path)
@@ -56,21 +53,20 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 fn create(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(folder)?;
     }
-    match OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-    {
+    match create_file(path) {
         // Another process created it at the same moment.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => other.map(drop),
     }
+}
+
+/// Creates an empty file that only its owner can read.
+pub(super) fn create_file(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(path)
 }
 
 fn close_to_others(path: &Path) -> io::Result<()> {

@@ -5,7 +5,7 @@ use super::connection::{open_reader, open_whole};
 use super::failure::{Failure, creation_error, place_of};
 use super::lock::{self, Locked, ServerLock};
 use super::migrations::refuse_newer;
-use super::place::beside;
+use super::place::{beside, create_file};
 use crate::archive::WipeOutcome;
 use crate::engine::{Result, Tx};
 use crate::stored::failed;
@@ -14,8 +14,7 @@ use futures_util::FutureExt as _;
 use lango_core::StoreError;
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{io, thread};
@@ -29,26 +28,18 @@ const PAUSE: Duration = Duration::from_millis(20);
 impl SqliteEngine {
     /// Rewrites the file, so that no deleted data is left in any part of it. The duration grows with the file, and all writers wait.
     pub async fn compact(&self) -> Result<WipeOutcome, StoreError> {
-        let Some(path) = self.path().map(Path::to_owned) else {
-            return Ok(WipeOutcome::Clean);
-        };
-        blocking(move || compact(&path)).await
+        self.on_file(Ok(WipeOutcome::Clean), compact).await
     }
 
     /// Counts the sessions that a process, this one or another, has locked.
     pub(crate) async fn count_locks(&self) -> Result<usize, StoreError> {
-        self.count(Locked::Session).await
+        self.on_file(Ok(0), |path| lock::count(path, Locked::Session))
+            .await
     }
 
     pub(crate) async fn count_servers(&self) -> Result<usize, StoreError> {
-        self.count(Locked::Server).await
-    }
-
-    async fn count(&self, locked: Locked) -> Result<usize, StoreError> {
-        let Some(path) = self.path().map(Path::to_owned) else {
-            return Ok(0);
-        };
-        blocking(move || lock::count(&path, locked)).await
+        self.on_file(Ok(0), |path| lock::count(path, Locked::Server))
+            .await
     }
 
     /// Marks the file as used by a server.
@@ -58,14 +49,12 @@ impl SqliteEngine {
 
     /// Fails with [`StoreError::TooNew`] if a newer version of lango has migrated the file since it was opened.
     pub(crate) async fn check_schema(&self) -> Result<(), StoreError> {
-        let Some(path) = self.path().map(Path::to_owned) else {
-            return Ok(());
+        let check = |path: &Path| {
+            let connection = open_reader(path).map_err(Failure::from);
+            let checked = connection.and_then(|connection| refuse_newer(&connection, path));
+            checked.map_err(|failure| failure.about(path))
         };
-        blocking(move || {
-            let open = || -> Result<()> { refuse_newer(&open_reader(&path)?, &path) };
-            open().map_err(|failure| failure.about(&path))
-        })
-        .await
+        self.on_file(Ok(()), check).await
     }
 
     /// Returns the address of the file for users.
@@ -80,30 +69,36 @@ impl SqliteEngine {
         to: PathBuf,
         seen: impl Fn(u64, u64) + Send + 'static,
     ) -> Result<(), StoreError> {
-        let path = self.path().map(Path::to_owned);
-        let path = path.ok_or_else(|| failed("a database in memory cannot be copied"))?;
-        blocking(move || back_up(&path, &to, &seen)).await
+        let in_memory = Err(failed("a database in memory cannot be copied"));
+        self.on_file(in_memory, move |path| back_up(path, &to, &seen))
+            .await
+    }
+
+    /// Runs work that blocks on the file; returns `in_memory` if there is none.
+    async fn on_file<T: Send + 'static>(
+        &self,
+        in_memory: Result<T, StoreError>,
+        work: impl FnOnce(&Path) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let Some(path) = self.path().map(Path::to_owned) else {
+            return in_memory;
+        };
+        let done = tokio::task::spawn_blocking(move || work(&path)).await;
+        done.map_err(|error| failed(format!("it was interrupted: {error}")))?
     }
 }
 
 /// Refuses the target of an unfinished transfer.
 pub(super) fn refuse_unfinished(connection: &mut Connection, path: &Path) -> Result<()> {
-    match checkpoint(&mut Tx::sqlite(connection)).now_or_never() {
-        Some(Ok(None)) | None => Ok(()),
-        Some(Ok(Some(found))) => Err(found.refusal(place_of(path), &shown_place(path)).into()),
-        Some(Err(failure)) => Err(failure),
+    let found = checkpoint(&mut Tx::sqlite(connection)).now_or_never();
+    match found.transpose()?.flatten() {
+        Some(found) => Err(found.refusal(place_of(path), &shown_place(path)).into()),
+        None => Ok(()),
     }
 }
 
 fn shown_place(path: &Path) -> String {
     format!("sqlite:{}", path.display())
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, StoreError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| failed(format!("it was interrupted: {error}")))?
 }
 
 fn compact(path: &Path) -> Result<WipeOutcome, StoreError> {
@@ -131,23 +126,22 @@ fn back_up(path: &Path, to: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreE
     }
     // The file has another name until it is complete.
     let part = beside(to, &format!(".{}.part", std::process::id()));
-    let copied = copy(path, &part, seen).and_then(|()| rename(&part, to).map_err(not_created));
-    if copied.is_err() {
+    let remove = || {
         for suffix in ["", "-wal", "-shm", "-journal"] {
             let _ = fs::remove_file(beside(&part, suffix));
         }
+    };
+    // A process with the same id may have left one.
+    remove();
+    let copied = copy(path, &part, seen).and_then(|()| rename(&part, to).map_err(not_created));
+    if copied.is_err() {
+        remove();
     }
     copied
 }
 
 fn copy(path: &Path, part: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(part)
-        .map_err(|error| creation_error(part, &error))?;
+    create_file(part).map_err(|error| creation_error(part, &error))?;
     let source = open_reader(path).map_err(|error| Failure::from(error).about(path))?;
     let copied = || -> Result<()> {
         // One snapshot, however much is written meanwhile.
@@ -191,8 +185,6 @@ fn rename(part: &Path, to: &Path) -> io::Result<()> {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
     fs::rename(part, to)?;
-    match to.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => File::open(folder)?.sync_all(),
-        _ => File::open(".")?.sync_all(),
-    }
+    let folder = to.parent().filter(|folder| *folder != "");
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }

@@ -117,7 +117,7 @@ async fn nobody_who_waits_for_a_lock_keeps_others_from_the_line() {
         )
     };
     let in_line = async {
-        until(&address, "SELECT count(*) FROM hold_line", 1).await;
+        until(&address, "SELECT count(*) FROM hold_line", 2).await;
         drop(lease);
         lock.batch_execute("COMMIT").await.unwrap();
     };

@@ -42,6 +42,9 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How many seconds the database's clock may fall behind between two renewals before it counts as set back.
 const MAX_DRIFT: f64 = 0.5;
 
+/// How long a notification waits for others that are sent with it.
+const GATHERING: Duration = Duration::from_millis(5);
+
 /// How long the end of the program waits for the last releases.
 const LAST_RELEASES: Duration = Duration::from_secs(2);
 
@@ -286,12 +289,13 @@ impl<'a> Connected<'a> {
         Ok(!left.is_empty())
     }
 
-    /// Sends all notifications. They are lost if that fails.
+    /// Sends all notifications, and those that follow soon, with one statement. They are lost if that fails.
     async fn notify(&self) -> Result<(), Failure> {
-        let notifications = std::mem::take(&mut self.leases.state().notifications);
-        if notifications.is_empty() {
+        if self.leases.state().notifications.is_empty() {
             return Ok(());
         }
+        tokio::time::sleep(GATHERING).await;
+        let notifications = std::mem::take(&mut self.leases.state().notifications);
         let (channels, subjects): (Vec<&str>, Vec<&str>) = notifications
             .iter()
             .map(|(channel, subject)| (*channel, subject.as_str()))

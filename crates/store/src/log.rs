@@ -62,7 +62,8 @@ impl SessionStore for Store {
     }
 
     fn append(&self, events: Batch) -> Answer<'_, ()> {
-        Box::pin(async move { self.append_batch(events, None).await.map(drop) })
+        let append = self.append_batch(events, None);
+        Box::pin(async move { append.await.map(drop) })
     }
 
     fn read(&self, session: &SessionId, page: Page) -> Answer<'_, Vec<Event>> {

@@ -6,8 +6,8 @@ use crate::postgres::renewer::TASKS;
 use crate::store::Store;
 use crate::stored::failed;
 use lango_core::{
-    Batch, Opened, Put, RunningTask, StoreError, TaskLog, TaskPage, TaskQuery, TaskRecord,
-    TaskStore, Text, Timestamp, UserId,
+    Batch, Opened, Put, RunningTask, TaskLog, TaskPage, TaskQuery, TaskRecord, TaskStore, Text,
+    Timestamp, UserId,
 };
 
 /// Attempts to store a new task.
@@ -117,18 +117,17 @@ impl TaskWrite {
 }
 
 impl Store {
-    async fn append_with_task(
-        &self,
-        events: Batch,
-        task: TaskWrite,
-    ) -> Result<TaskWritten, StoreError> {
+    fn append_with_task(&self, events: Batch, task: TaskWrite) -> Answer<'_, TaskWritten> {
         let id = Text::clone(&task.task().id);
-        let written = self.append_batch(events, Some(task)).await?;
-        let written = written.ok_or_else(|| failed("a task was stored without events"))?;
-        if let TaskWritten::Opened(Opened::New) | TaskWritten::Put(Put::Stored) = written {
-            self.engine.notify(TASKS, &id);
-        }
-        Ok(written)
+        let append = self.append_batch(events, Some(task));
+        Box::pin(async move {
+            let written = append.await?;
+            let written = written.ok_or_else(|| failed("a task was stored without events"))?;
+            if let TaskWritten::Opened(Opened::New) | TaskWritten::Put(Put::Stored) = written {
+                self.engine.notify(TASKS, &id);
+            }
+            Ok(written)
+        })
     }
 }
 
@@ -140,9 +139,9 @@ impl TaskLog for Store {
         message: &'a str,
     ) -> Answer<'a, Opened> {
         let message = message.to_owned();
-        let insert = TaskWrite::Insert { task, message };
+        let append = self.append_with_task(events, TaskWrite::Insert { task, message });
         Box::pin(async move {
-            match self.append_with_task(events, insert).await? {
+            match append.await? {
                 TaskWritten::Opened(opened) => Ok(opened),
                 TaskWritten::Put(_) => Err(failed("a task was replaced instead of inserted")),
             }
@@ -150,8 +149,9 @@ impl TaskLog for Store {
     }
 
     fn append_last(&self, events: Batch, task: TaskRecord) -> Answer<'_, Put> {
+        let append = self.append_with_task(events, TaskWrite::Put(task));
         Box::pin(async move {
-            match self.append_with_task(events, TaskWrite::Put(task)).await? {
+            match append.await? {
                 TaskWritten::Put(put) => Ok(put),
                 TaskWritten::Opened(_) => Err(failed("a task was inserted instead of replaced")),
             }

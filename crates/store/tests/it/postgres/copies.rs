@@ -6,7 +6,7 @@ use lango_core::{
     BoxLease, BusyPolicy, Change, Changes, Opened, SessionCatalog, SessionId, SessionStore,
     StoreError, TaskStore, Timestamp,
 };
-use lango_core::{TaskRecord, UserId};
+use lango_core::{TaskLog as _, TaskRecord, UserId};
 use lango_store::Store;
 use lango_store::archive::remove_hidden;
 use lango_testkit::postgres;
@@ -191,6 +191,22 @@ async fn an_append_under_a_hold_that_was_given_up_meanwhile_is_refused() {
     drop(right);
     assert_lost(append.await.unwrap_err());
     assert_eq!(log(&left, &session).await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_task_is_not_stored_with_events_under_a_lease_that_was_released_meanwhile() {
+    let address = postgres::empty();
+    let (left, right) = (at(&address), at(&address));
+    let session = create(&left, "s_1").await;
+    let lease = acquire(&left, &session).await;
+    let first = Sketch::of(&session).ask("hello").batch();
+    let append = left.append_first(first, task("t_1"), "m_1");
+    drop(lease);
+    let between = right.acquire(&session, WAIT).await;
+    drop(between.unwrap_or_else(|error| panic!("{error}")));
+    assert_lost(append.await.unwrap_err());
+    assert_eq!(log(&left, &session).await.len(), 0);
+    assert_eq!(left.get(&"ann".into(), "t_1").await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -162,8 +162,7 @@ fn set_up(connection: &Connection, path: &Path) -> Result<()> {
          PRAGMA foreign_keys = ON;
          PRAGMA temp_store = MEMORY;
          PRAGMA cache_size = -2048;
-         PRAGMA wal_autocheckpoint = 4000;
-         PRAGMA journal_size_limit = 20971520;",
+         PRAGMA journal_size_limit = 4194304;",
     )?;
     Ok(())
 }

@@ -115,9 +115,11 @@ impl SessionStore for Store {
 }
 
 impl Store {
-    /// Appends events of one session, and writes a task in the same transaction if there is one. Returns the result of that.
+    /// Appends events of one session, and writes the task in the same transaction if one is given. Returns the result of writing
+    /// the task.
     ///
-    /// It reads the lease before it is first polled: one that is released meanwhile must not count as none.
+    /// The lease is looked up when this is called, not when the future is polled: a lease that is released in between must make
+    /// the append fail.
     pub(crate) fn append_batch(
         &self,
         events: Batch,

@@ -35,12 +35,12 @@ impl Opening {
         }
     }
 
-    /// Waits until the task was stored here. One caller may wait.
+    /// Waits until this replica has stored the task. Supports one waiter.
     pub async fn stored(&self) {
         self.stored.notified().await;
     }
 
-    /// Stores the task alone, unless it is stored. Waits for a joint write that has begun.
+    /// Stores the task alone, unless it is already stored. Waits for a joint write in progress.
     pub async fn store_alone(&self) -> Result<Opened, StoreError> {
         let insert = || self.tasks.insert(self.task.clone(), &self.key);
         let opened = self.opened.get_or_try_init(insert).await?;
@@ -48,7 +48,7 @@ impl Opening {
         Ok(opened.clone())
     }
 
-    /// Stores the task with something else, unless it is stored.
+    /// Stores the task together with something else, unless it is already stored.
     pub async fn store_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
     where
         F: AsyncFnOnce(TaskRecord, &str) -> Result<Opened, StoreError>,

@@ -239,7 +239,7 @@ statements! {
         (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)";
 }
 
-/// SQLite has no leases and no tickets for them.
+/// Deletes what a session has few rows of, in this order. Only PostgreSQL has leases and tickets.
 const DELETE_FEW: [Sql; 6] = [
     sql!("DELETE FROM approvals WHERE session = $1"),
     sql!("DELETE FROM remote_threads WHERE session = $1"),

@@ -48,7 +48,7 @@ impl Lease {
         self.end.borrow().is_some_and(|end| now() >= end)
     }
 
-    /// Notes that the last append released it, so that nothing is left to renew or release.
+    /// Records that the last append released the lease, so the renewer must not renew or release it.
     pub(crate) fn note_release(&self) {
         self.is_released.store(true, Ordering::Relaxed);
     }

@@ -49,7 +49,7 @@ const GATHERING: Duration = Duration::from_millis(5);
 const LAST_RELEASES: Duration = Duration::from_secs(2);
 
 impl PostgresEngine {
-    /// Starts to renew leases and to notify other replicas, unless that has happened. A thread that panicked is replaced.
+    /// Starts the thread that renews leases and notifies other replicas, unless it runs. Replaces one that panicked.
     pub(crate) fn start(&self) -> Result<(), StoreError> {
         let mut thread = self.renewer.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.as_ref().is_some_and(|thread| !thread.is_finished()) {

@@ -6,7 +6,7 @@
 
 mod bubblewrap;
 mod carve;
-mod cgroup;
+pub(crate) mod cgroup;
 mod clean_up;
 pub(crate) mod fixed;
 pub(crate) mod proc;

@@ -35,6 +35,8 @@ pub(crate) struct Plan {
     pub(crate) namespaces: bool,
     /// Whether the kernel bounds the memory of all processes together.
     pub(crate) memory_group: bool,
+    /// The kernel's own count of processes that it killed in that group for want of memory.
+    pub(crate) memory_events: Option<RawFd>,
     /// What becomes the command's input, output and complaints, and the pipe that breaks when lango is gone.
     pub(crate) stdio: [RawFd; 3],
     pub(crate) lifeline: RawFd,
@@ -127,6 +129,7 @@ impl Plan {
             out.number(u64::from(fd.unsigned_abs()));
         }
         let optional = |fd: &Option<RawFd>| fd.map_or(u64::MAX, |fd| u64::from(fd.unsigned_abs()));
+        out.number(optional(&self.memory_events));
         out.number(optional(&self.handover.map(|handover| handover.socket)));
         out.number(self.handover.map_or(0, |handover| handover.outer_network));
         let clean_up = &self.clean_up;
@@ -201,6 +204,7 @@ impl Plan {
                 input.descriptor()?,
             ],
             lifeline: input.descriptor()?,
+            memory_events: input.optional_descriptor()?,
             handover: input.handover()?,
             clean_up: CleanUpDescriptors {
                 record: input.descriptor()?,
@@ -288,7 +292,8 @@ mod tests {
             seccomp: Layer::Used,
             watchdog: Layer::LeftOut,
             namespaces: true,
-            memory_group: false,
+            memory_group: true,
+            memory_events: Some(16),
             stdio: [7, 8, 9],
             lifeline: 10,
             handover: Some(Handover {

@@ -8,6 +8,7 @@ use super::clean_up::CleanUp;
 use super::usage::Usage;
 use super::{become_command, say};
 use crate::layers::Layer;
+use crate::linux::cgroup::counts_a_kill;
 use crate::plan::{Handover, Plan, Work};
 use crate::report::Report;
 use crate::{ExitKind, Profile, Stopped};
@@ -47,6 +48,10 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
     }
     // SAFETY: the launcher passed this descriptor on for this one use.
     let lifeline = unsafe { OwnedFd::from_raw_fd(plan.lifeline) };
+    // SAFETY: as above.
+    let memory_events = plan
+        .memory_events
+        .map(|fd| unsafe { File::from_raw_fd(fd) });
     let clean_up = CleanUp::new(plan);
     if let Some(handover) = plan.handover {
         hand_over(handover).map_err(|error| format!("bind the proxy's ports: {error}"))?;
@@ -78,6 +83,7 @@ pub(super) fn run(plan: &Plan) -> Result<i32, String> {
         plan,
         child,
         lifeline,
+        memory_events,
         started: Instant::now(),
     };
     Ok(guard.stay(clean_up))
@@ -105,6 +111,7 @@ struct Guard<'a> {
     plan: &'a Plan,
     child: Pid,
     lifeline: OwnedFd,
+    memory_events: Option<File>,
     started: Instant,
 }
 
@@ -153,6 +160,10 @@ impl Guard<'_> {
                 && let Some(stopped) = usage.over_limit()
             {
                 return End::Stopped(stopped);
+            }
+            // The kernel killed one process; the others would wait for it, as a browser does for its page.
+            if self.memory_events.as_ref().is_some_and(counts_a_kill) {
+                return End::Stopped(Stopped::Memory);
             }
             let mut waited_for = vec![PollFd::new(&self.lifeline, PollFlags::IN)];
             if let Some(first_process) = &first_process {

@@ -204,6 +204,7 @@ mod tests {
                 watchdog: Layer::Used,
                 namespaces,
                 memory_group: false,
+                memory_events: None,
                 stdio: [0; 3],
                 lifeline: 0,
                 handover: None,

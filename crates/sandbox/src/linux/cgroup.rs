@@ -6,7 +6,7 @@
 use crate::Limits;
 use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -63,19 +63,20 @@ impl Group {
         self.folders.iter().map(open).collect()
     }
 
-    /// Whether the kernel ended a process for want of memory.
-    pub(crate) fn ran_out_of_memory(&self) -> bool {
-        let counts = ["memory.oom_control", "memory.events"];
-        let files = self
+    /// Opens the file in which the kernel counts the processes that it killed for want of memory.
+    pub(crate) fn memory_events(&self) -> Option<File> {
+        let names = ["memory.oom_control", "memory.events"];
+        let mut files = self
             .folders
             .iter()
-            .flat_map(|folder| counts.iter().map(|name| folder.join(name)));
-        files
-            .filter_map(|file| fs::read_to_string(file).ok())
-            .any(|text| {
-                let mut words = text.lines().filter_map(|line| line.split_once(' '));
-                words.any(|(word, count)| word == "oom_kill" && count.trim() != "0")
-            })
+            .flat_map(|folder| names.iter().map(|name| folder.join(name)));
+        files.find_map(|file| File::open(file).ok())
+    }
+
+    /// Whether the kernel killed a process for want of memory.
+    pub(crate) fn ran_out_of_memory(&self) -> bool {
+        self.memory_events()
+            .is_some_and(|events| counts_a_kill(&events))
     }
 
     fn add(&mut self, parent: &Path, name: &str, limits: &Limits) {
@@ -122,6 +123,15 @@ impl Drop for Group {
             }
         }
     }
+}
+
+/// Whether the kernel counted a process that it killed for want of memory, by the file that [`Group::memory_events`] opens.
+pub(crate) fn counts_a_kill(events: &File) -> bool {
+    let mut bytes = [0; 1024];
+    let length = events.read_at(&mut bytes, 0).unwrap_or(0);
+    let text = String::from_utf8_lossy(&bytes[..length]);
+    let mut counts = text.lines().filter_map(|line| line.split_once(' '));
+    counts.any(|(name, count)| name == "oom_kill" && count.trim() != "0")
 }
 
 /// Removes the empty groups that processes left behind when they were killed.

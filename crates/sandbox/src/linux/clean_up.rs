@@ -184,6 +184,7 @@ pub(super) async fn run_alone(
         watchdog: launcher.layers.watchdog,
         namespaces: bubblewrap.is_some(),
         memory_group: false,
+        memory_events: None,
         stdio: [0; 3],
         lifeline: 0,
         handover: None,

@@ -85,6 +85,10 @@ impl Start<'_> {
         self.plan.stdio = [&stdin_inside, &stdout_inside, &stderr_inside].map(AsRawFd::as_raw_fd);
         self.plan.lifeline = lifeline_inside.as_raw_fd();
         let mut inherited = vec![stdin_inside, stdout_inside, stderr_inside, lifeline_inside];
+        if let Some(events) = self.group.and_then(Group::memory_events) {
+            self.plan.memory_events = Some(events.as_raw_fd());
+            inherited.push(events.into());
+        }
         let handover = match self.plan.network {
             Network::None | Network::Host => None,
             Network::Proxied => {

@@ -55,6 +55,7 @@ impl Surroundings<'_> {
             watchdog: layers.watchdog,
             namespaces: self.scratch.is_none(),
             memory_group: self.memory_group,
+            memory_events: None,
             stdio: [0; 3],
             lifeline: 0,
             handover: None,

@@ -2,7 +2,7 @@
 
 use super::attempts::Run;
 use super::battery::verdict;
-use crate::world::{Done, World, small_limits};
+use crate::world::{Done, World, is_root, program, small_limits};
 use lango_sandbox::{ExitKind, Layer, Layers, Network, Profile, Stopped};
 use std::time::Duration;
 
@@ -113,6 +113,24 @@ async fn sockets_are_counted_in_networks_of_ones_own_too() {
             "{words}: {done:?}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_is_ended_when_the_kernel_kills_one_of_its_processes_for_memory() {
+    if !is_root() {
+        // Only root can make the control group.
+        return;
+    }
+    let layers = Layers {
+        watchdog: Layer::LeftOut,
+        ..Layers::default()
+    };
+    let world = World::new().with_layers(layers);
+    let prober = program("sandbox-prober");
+    let mut command = world.shell(&format!("{} heap 512; exec sleep 60", prober.display()));
+    command.limits = small_limits();
+    let done = world.run(command).await;
+    assert_eq!(done.ended.stopped, Some(Stopped::Memory), "{done:?}");
 }
 
 #[tokio::test]

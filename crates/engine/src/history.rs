@@ -45,10 +45,10 @@ impl LookBack {
         self.turns.drain(..oldest.min(self.turns.len()));
     }
 
-    /// What the root is shown: as many of the last turns as have room, the older ones without their files if those have
-    /// none. The oldest are left out in steps of a few turns, so that what is sent begins with the same bytes from turn to
-    /// turn.
-    pub(crate) fn messages(&self, mut room: Room) -> impl Iterator<Item = &Message> {
+    /// Returns the messages that the root is shown, turn by turn: as many of the last turns as have room, the older ones without
+    /// their files if those have none. The oldest are left out in steps of a few turns, so that what is sent begins with the same
+    /// bytes from turn to turn.
+    pub(crate) fn shown(&self, mut room: Room) -> impl Iterator<Item = &[Message]> {
         let mut newest_first = self.turns.iter().rev().peekable();
         let mut whole = 0;
         while newest_first
@@ -61,9 +61,9 @@ impl LookBack {
         let shown = whole + newest_first.take_while(fits).count();
         let (first, first_whole) = (self.first_of(shown), self.first_of(whole));
         let shown = self.turns.iter().enumerate().skip(first);
-        shown.flat_map(move |(at, past)| match at < first_whole {
+        shown.map(move |(at, past)| match at < first_whole {
             true => past.reduced().0,
-            false => &past.messages,
+            false => past.messages.as_slice(),
         })
     }
 

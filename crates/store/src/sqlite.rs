@@ -12,6 +12,7 @@ mod migrations;
 mod place;
 mod readers;
 mod upkeep;
+mod wal;
 mod writer;
 
 use crate::engine::{Durability, Failure, Input, Mode, Output, Result, Tx, Work};

@@ -79,8 +79,11 @@ impl Turn {
         };
         let room = self.make_room(frame, &mut request);
         if frame.id.is_root() {
-            let earlier = self.history.messages(room).cloned();
-            request.messages.splice(..0, earlier);
+            let own = std::mem::take(&mut request.messages);
+            for turn in self.history.shown(room) {
+                request.messages.extend_from_slice(turn);
+            }
+            request.messages.extend(own);
         }
         request
     }

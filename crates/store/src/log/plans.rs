@@ -20,7 +20,7 @@ fn sqlite_scans_no_table_and_sorts_nothing() {
         assert_sqlite_uses_keys(statement, &[]);
     }
     let plan = sqlite_plan(HEAD);
-    let by_key = "USING PRIMARY KEY (session=? AND seq=?)";
+    let by_key = "USING INDEX sqlite_autoindex_events_1 (session=? AND seq=?)";
     assert_eq!(plan.matches(by_key).count(), 3, "{plan}");
     let turns = "SEARCH shown USING PRIMARY KEY (session=? AND ordinal>?)";
     assert!(plan.contains(turns), "{plan}");

@@ -10,7 +10,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
 
 /// The files in their order. They are never edited once released, only added to.
-const MIGRATIONS: [&str; 16] = [
+const MIGRATIONS: [&str; 17] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
     include_str!("../../migrations/sqlite/0003_turns.sql"),
@@ -27,6 +27,7 @@ const MIGRATIONS: [&str; 16] = [
     include_str!("../../migrations/sqlite/0014_web_cache.sql"),
     include_str!("../../migrations/sqlite/0015_vaults.sql"),
     include_str!("../../migrations/sqlite/0016_payments.sql"),
+    include_str!("../../migrations/sqlite/0017_event_rows.sql"),
 ];
 
 const KNOWN: u32 = MIGRATIONS.len() as u32;

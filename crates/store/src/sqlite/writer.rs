@@ -4,9 +4,13 @@
 //! savepoint of its own, so that only that job is rolled back: savepoints cost a copy of each page that a job changes. One commit,
 //! and with it at most one disk sync, serves the whole group. The jobs are answered after that; if the commit fails, all of them
 //! get that error and none is stored.
+//!
+//! The thread syncs the write-ahead log itself. SQLite would do it in each commit or in none, and parses a statement for each change
+//! of that setting.
 
 use super::connection::{execute, open_whole, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
+use super::wal::WriteAheadLog;
 use crate::engine::{Durability, Result};
 use crate::stored::failed;
 use crate::tables::OpenMode;
@@ -62,11 +66,12 @@ impl WriterThread {
         connection
             .busy_timeout(BUSY_TIMEOUT)
             .map_err(|error| sqlite_error(place_of(path), &error))?;
+        let mut wal = WriteAheadLog::take_over(&connection, path)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let path = path.to_owned();
         let thread = thread::Builder::new()
             .name("lango-writer".to_owned())
-            .spawn(move || write_until_closed(&mut connection, &path, queue))
+            .spawn(move || write_until_closed(&mut connection, &path, &mut wal, queue))
             .map_err(|error| failed(format!("cannot start the writer: {error}")))?;
         Ok(Self { jobs, thread })
     }
@@ -136,12 +141,16 @@ impl Drop for Writer {
     }
 }
 
-fn write_until_closed(connection: &mut Connection, path: &Path, mut queue: mpsc::Receiver<Job>) {
+fn write_until_closed(
+    connection: &mut Connection,
+    path: &Path,
+    wal: &mut WriteAheadLog,
+    mut queue: mpsc::Receiver<Job>,
+) {
     let mut jobs = Vec::with_capacity(GROUP);
-    let mut synced = Durability::Machine;
     while queue.blocking_recv_many(&mut jobs, GROUP) > 0 {
         let group: Vec<&Work> = jobs.iter().map(|job| &job.work).collect();
-        let results = store_group(connection, path, &group, &mut synced);
+        let results = store_group(connection, path, wal, &group);
         for (job, result) in jobs.drain(..).zip(results) {
             // The caller may have stopped waiting.
             let _ = job.answer.send(result);
@@ -149,18 +158,27 @@ fn write_until_closed(connection: &mut Connection, path: &Path, mut queue: mpsc:
     }
 }
 
-/// Stores a group with one commit and returns the result of each job, in their order. `synced` is the current setting.
+/// Stores a group with one commit and returns the result of each job, in their order.
 fn store_group(
     connection: &mut Connection,
     path: &Path,
+    wal: &mut WriteAheadLog,
     group: &[&Work],
-    synced: &mut Durability,
 ) -> Vec<Result<(), StoreError>> {
-    match try_group(connection, group, synced) {
-        Ok(results) => results
-            .into_iter()
-            .map(|result| result.map_err(|failure| failure.about(path)))
-            .collect(),
+    if wal.check().is_err() {
+        return group.iter().map(|_| wal.check()).collect();
+    }
+    match try_group(connection, group) {
+        Ok(results) => {
+            let is_written = results.iter().any(Result::is_ok);
+            if is_written && durability_of(group) == Durability::Machine && wal.sync().is_err() {
+                return group.iter().map(|_| wal.check()).collect();
+            }
+            results
+                .into_iter()
+                .map(|result| result.map_err(|failure| failure.about(path)))
+                .collect()
+        }
         Err(error) => {
             if !connection.is_autocommit() {
                 // If this fails too, the next group's `BEGIN` does, and its `ROLLBACK` is the next try.
@@ -184,20 +202,7 @@ fn durability_of(group: &[&Work]) -> Durability {
     }
 }
 
-fn try_group(
-    connection: &mut Connection,
-    group: &[&Work],
-    synced: &mut Durability,
-) -> rusqlite::Result<Vec<Result<()>>> {
-    let needed = durability_of(group);
-    if *synced != needed {
-        let set = match needed {
-            Durability::Process => "PRAGMA synchronous = NORMAL",
-            Durability::Machine => "PRAGMA synchronous = FULL",
-        };
-        execute(connection, set)?;
-        *synced = needed;
-    }
+fn try_group(connection: &mut Connection, group: &[&Work]) -> rusqlite::Result<Vec<Result<()>>> {
     execute(connection, "BEGIN IMMEDIATE")?;
     if let [work] = group {
         let result = (work.change)(connection);

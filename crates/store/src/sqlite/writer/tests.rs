@@ -60,8 +60,18 @@ fn append_that_fails_late(job: u32) -> Work {
 }
 
 fn store(connection: &mut Connection, path: &Path, group: &[Work]) -> Vec<Result<(), StoreError>> {
+    let mut wal = WriteAheadLog::take_over(connection, path).unwrap();
+    store_with(connection, path, &mut wal, group)
+}
+
+fn store_with(
+    connection: &mut Connection,
+    path: &Path,
+    wal: &mut WriteAheadLog,
+    group: &[Work],
+) -> Vec<Result<(), StoreError>> {
     let group: Vec<&Work> = group.iter().collect();
-    let results = store_group(connection, path, &group, &mut Durability::Process);
+    let results = store_group(connection, path, wal, &group);
     assert!(connection.is_autocommit(), "a transaction was left open");
     results
 }
@@ -116,17 +126,41 @@ fn only_jobs_that_must_survive_the_machine_wait_for_the_disk() {
     let folder = tempfile::tempdir().unwrap();
     let (mut connection, path) = open_with_sessions(&folder);
     let exchange = Sketch::of(&session(0)).exchange("one", "1").batch();
-    let mut synced = Durability::Process;
-    for (event, level) in exchange.iter().zip([2, 1, 2]) {
+    for (event, is_synced) in exchange.iter().zip([true, false, true]) {
         let work = append_batch([event.clone()].into());
-        assert!(store_group(&mut connection, &path, &[&work], &mut synced)[0].is_ok());
-        let set: i64 = connection
-            .pragma_query_value(None, "synchronous", |row| row.get(0))
-            .unwrap();
-        assert_eq!(set, level, "{:?}", event.body);
+        let results = store_with(&mut connection, &path, &mut failing_disk(), &[work]);
+        assert_eq!(results[0].is_err(), is_synced, "{:?}", event.body);
     }
     let [quiet, binding] = [append(1, "one"), append(2, "one")];
     assert_eq!(durability_of(&[&quiet, &binding]), Durability::Machine);
+}
+
+/// A log whose disk fails: pipes cannot be synced.
+fn failing_disk() -> WriteAheadLog {
+    let (reader, _writer) = std::io::pipe().unwrap();
+    WriteAheadLog::of(std::os::fd::OwnedFd::from(reader).into())
+}
+
+#[test]
+fn after_a_sync_that_failed_nothing_is_written_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut connection, path) = open_with_sessions(&folder);
+    let mut wal = failing_disk();
+    let group = [append(0, "one"), append(1, "one")];
+    let results = store_with(&mut connection, &path, &mut wal, &group);
+    assert!(results.iter().all(Result::is_err), "{results:?}");
+    let results = store_with(
+        &mut connection,
+        &path,
+        &mut wal,
+        &[create(10, Timestamp(0))],
+    );
+    let error = results[0].as_ref().unwrap_err().to_string();
+    assert!(error.contains("start lango again"), "{error}");
+    let sessions: i64 = connection
+        .query_row("SELECT count(*) FROM sessions", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(sessions, 10);
 }
 
 #[test]

@@ -1,0 +1,21 @@
+-- Events in the order in which they are written, with an index by session. In the table without row ids, a whole event was the
+-- key of each inner page, and an append in the middle of the tree split pages again and again.
+
+CREATE TABLE new_events (
+    session TEXT NOT NULL REFERENCES sessions (id),
+    seq     INTEGER NOT NULL,
+    turn    TEXT NOT NULL,
+    frame   TEXT NOT NULL,
+    time    INTEGER NOT NULL,
+    body    TEXT NOT NULL,
+    author  TEXT NOT NULL DEFAULT '',
+    hash    BLOB NOT NULL DEFAULT x'',
+    PRIMARY KEY (session, seq)
+) STRICT;
+
+INSERT INTO new_events (session, seq, turn, frame, time, body, author, hash)
+SELECT session, seq, turn, frame, time, body, author, hash FROM events ORDER BY session, seq;
+
+DROP TABLE events;
+
+ALTER TABLE new_events RENAME TO events;

@@ -9,10 +9,13 @@
 //! 1. `jsonrpc::answer` (or `http_json::answer`) receives it, and `request::read` validates it as an `Operation`.
 //! 2. `operations::send` creates a `Task`, starts its actor (`Shared::open`) with a `Request`, and gets a `Subscription`.
 //! 3. `TaskActor::drive` feeds the request into [`Task::accept`](task::Task::accept) and performs the effects: reserve a slot, store
-//!    the task, answer the caller, start the run. What the task decides, and why, is in `task`.
+//!    the task, answer the caller, start the run. What the task decides, and why, is in `task`. If the backend
+//!    [opens tasks](AgentBackend::opens_tasks), storing starts the run already, which stores the task with its own first data
+//!    ([`Reporter::open_with`]).
 //! 4. [`AgentBackend::run`] does the work. What it reports comes back to the actor through the [`Reporter`], is stored, and is
-//!    published to subscribers.
-//! 5. `operations::settled` sees the update that ends the task, and answers with the whole task.
+//!    published to subscribers. The last report can be stored together with the last data of the run
+//!    ([`Reporter::report_with`]).
+//! 5. `operations::settled` sees the update that ends the task, and answers with the whole task. The run may still be returning then.
 
 mod actor;
 mod backend;

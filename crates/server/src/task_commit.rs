@@ -1,4 +1,7 @@
 //! Stores a task in one transaction with the first and the last events of its turn.
+//!
+//! The engine has the events, and the task's actor has the task. So each of the two writes goes from the engine to the actor, which
+//! calls back with the task: engine → [`TaskCommit`] → [`Reporter`] → closure here → [`TaskLog`].
 
 use crate::messages;
 use lango_a2a::server::{JointOpening, Reporter, StoreTask};
@@ -30,7 +33,8 @@ impl<'a> TaskCommit<'a> {
         }
     }
 
-    /// Waits until earlier events of the turn were reported: none can be after the end.
+    /// Waits until earlier events of the turn were reported: none can be after the end. The receiver is polled by the same task as
+    /// this, so an event that it has taken is reported before this goes on.
     async fn report_pending(&self) {
         if let Some(pending) = self.pending.upgrade() {
             // It has room for all when it is empty.
@@ -84,6 +88,7 @@ impl TurnCommit for TaskCommit<'_> {
                 .reporter
                 .report_with(messages::ending(report), store)
                 .await;
+            // Nothing was received if the actor did not call `store`.
             let appended = stored.try_recv().ok().transpose()?;
             self.is_reported
                 .store(appended.is_some(), Ordering::Relaxed);

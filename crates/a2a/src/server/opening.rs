@@ -40,8 +40,8 @@ impl Opening {
         self.stored.notified().await;
     }
 
-    /// Stores the task alone, unless it is already stored. Waits for a joint write in progress.
-    pub async fn store_alone(&self) -> Result<Opened, StoreError> {
+    /// Stores the task alone if nothing has stored it yet. Waits for a joint write in progress.
+    pub async fn ensure_stored(&self) -> Result<Opened, StoreError> {
         let insert = || self.tasks.insert(self.task.clone(), &self.key);
         let opened = self.opened.get_or_try_init(insert).await?;
         self.stored.notify_one();

@@ -13,7 +13,8 @@
 //! cancels, `resume` restarts what was interrupted.
 //!
 //! The first message of a task, from its input to its run: `request` → `decide_submit` (reserves a slot) → `slot_reserved`
-//! (stores the task) → `opened` (answers the caller) → `start`.
+//! (stores the task) → `opened` (answers the caller) → `start`. A run that stores its own task has begun by then, and `start`
+//! adopts it.
 
 mod cancel;
 mod document;

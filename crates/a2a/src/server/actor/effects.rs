@@ -139,7 +139,7 @@ impl TaskActor {
             self.early_run = Some(run);
             let _ = tokio::time::timeout(JOINT_WAIT, opening.stored()).await;
         }
-        opening.store_alone().await
+        opening.ensure_stored().await
     }
 
     /// Reads this task, or another of the same user.

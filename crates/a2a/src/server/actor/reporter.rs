@@ -97,7 +97,7 @@ impl Reporter {
     async fn send(&self, report: Report, store: Option<StoreTask>) -> Result<(), ReportError> {
         if let Some(opening) = &self.opening {
             // The actor handles reports once the task is stored, and refuses them if it could not be.
-            let _ = opening.store_alone().await;
+            let _ = opening.ensure_stored().await;
         }
         let (reply, answer) = oneshot::channel();
         let run = self.run;

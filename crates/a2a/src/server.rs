@@ -91,6 +91,11 @@ impl AgentServer {
             .with_state(Arc::clone(&self.shared))
     }
 
+    /// Returns whether the server takes new work.
+    pub fn is_open(&self) -> bool {
+        self.shared.is_open()
+    }
+
     /// Returns every route of the router.
     pub fn routes() -> &'static [Route] {
         &routes::ROUTES

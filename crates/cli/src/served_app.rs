@@ -29,7 +29,7 @@ pub struct ServedApp {
 struct RecentErrors(Mutex<Vec<(String, Instant)>>);
 
 impl RecentErrors {
-    /// How long an error is not repeated.
+    /// An error is printed again only if it did not occur for this long.
     const QUIET: Duration = Duration::from_secs(30);
     /// How many different errors are printed in that time.
     const MAX_REMEMBERED: usize = 64;
@@ -37,9 +37,12 @@ impl RecentErrors {
     /// Returns the error if it was not printed lately.
     fn first(&self, error: String) -> Option<String> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        recent.retain(|(_, printed)| printed.elapsed() < Self::QUIET);
-        let is_known = recent.iter().any(|(known, _)| *known == error);
-        if is_known || recent.len() >= Self::MAX_REMEMBERED {
+        recent.retain(|(_, last)| last.elapsed() < Self::QUIET);
+        if let Some((_, last)) = recent.iter_mut().find(|(known, _)| *known == error) {
+            *last = Instant::now();
+            return None;
+        }
+        if recent.len() >= Self::MAX_REMEMBERED {
             return None;
         }
         recent.push((error.clone(), Instant::now()));
@@ -120,9 +123,13 @@ impl ServerContext for ServedApp {
     fn notify(&self, notice: Notice<'_>) {
         let text = match notice {
             Notice::Error(error) => match self.errors.first(error.to_string()) {
-                Some(error) => format!("a task failed: {error}"),
+                Some(error) => format!("error: {error}"),
                 None => return,
             },
+            Notice::TasksResumed { count } => {
+                let tasks = screen::count(count as u64, "task");
+                format!("resumed from another server: {tasks}")
+            }
             Notice::TurnResumed { session, outcome } => {
                 format!("session {session}: an interrupted turn was resumed: {outcome}")
             }

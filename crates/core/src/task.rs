@@ -96,6 +96,13 @@ pub trait TaskStore: Send + Sync {
         message: &'a str,
     ) -> BoxFuture<'a, Result<Opened, StoreError>>;
 
+    /// Returns the id of the task that a message of this user with this idempotency key opened.
+    fn opened_by<'a>(
+        &'a self,
+        user: &'a UserId,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Text>, StoreError>>;
+
     /// Replaces a task, if its revision follows the stored one. Fails if the id belongs to another user's task. Storing a task
     /// that does not run any more also removes a request to cancel it.
     fn put<'a>(&'a self, task: TaskRecord) -> BoxFuture<'a, Result<Put, StoreError>>;

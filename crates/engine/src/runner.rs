@@ -10,6 +10,7 @@ mod draft;
 mod drive;
 mod going_on;
 mod grants;
+mod input;
 mod perform;
 mod remote;
 mod standing;
@@ -21,6 +22,7 @@ use crate::tree::Tree;
 pub use commit::{FirstCommit, TurnCommit};
 use commit::{Output, append, append_first, append_last};
 pub use conversation::Conversation;
+use input::check_input;
 use lango_core::{
     AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, BusyPolicy, Clock,
     Environment, Event, EventBody, Ids, Limits, Model, ModelSettings, Outcome, Recollection,

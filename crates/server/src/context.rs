@@ -31,6 +31,11 @@ pub trait ServerContext: Send + Sync + 'static {
 pub enum Notice<'a> {
     /// A failure. Callers hear no more than that there was one.
     Error(&'a dyn Display),
+    /// Tasks of a server that is gone are resumed here.
+    TasksResumed {
+        /// How many.
+        count: usize,
+    },
     /// An interrupted turn was resumed.
     TurnResumed {
         /// Its session.

@@ -1,4 +1,5 @@
-//! The readiness check: whether the store answers. Liveness is another path, which answers as long as the process does.
+//! The readiness check: whether the server takes messages and the store answers. Liveness is another path, which answers as long as
+//! the process does.
 
 use crate::READY;
 use crate::context::ServerContext;
@@ -8,26 +9,38 @@ use axum::http::StatusCode;
 use axum::http::header::RETRY_AFTER;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
+use lango_a2a::server::AgentServer;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long the store may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Creates the route of the check.
-pub fn readiness(context: Arc<dyn ServerContext>) -> Router {
-    Router::new().route(READY, get(answer)).with_state(context)
+#[derive(Clone)]
+struct Readiness {
+    context: Arc<dyn ServerContext>,
+    server: AgentServer,
 }
 
-async fn answer(State(context): State<Arc<dyn ServerContext>>) -> Response {
+/// Creates the route of the check.
+pub fn readiness(context: Arc<dyn ServerContext>, server: AgentServer) -> Router {
+    let state = Readiness { context, server };
+    Router::new().route(READY, get(answer)).with_state(state)
+}
+
+async fn answer(State(Readiness { context, server }): State<Readiness>) -> Response {
+    if !server.is_open() {
+        return unavailable("the server is stopping\n");
+    }
     let catalog = context.catalog();
     let read = catalog.unfinished(None, 1);
     match tokio::time::timeout(TIMEOUT, read).await {
         Ok(Ok(_)) => "ready\n".into_response(),
         // The cause names addresses, and is for the operator.
-        _ => {
-            let text = "the store does not answer\n";
-            (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()
-        }
+        _ => unavailable("the store does not answer\n"),
     }
+}
+
+fn unavailable(text: &'static str) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "1")], text).into_response()
 }

@@ -111,7 +111,12 @@ impl Recovery {
                 break;
             }
             // What could not be read now is read by the next scan.
-            let _ = server.recover_stale().await;
+            if let Ok(recovered) = server.recover_stale().await
+                && recovered.resumed > 0
+            {
+                let count = recovered.resumed;
+                self.context.notify(Notice::TasksResumed { count });
+            }
         }
         while self.resuming.join_next().await.is_some() {}
         std::future::pending().await

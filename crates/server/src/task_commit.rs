@@ -49,6 +49,10 @@ impl<'a> TaskCommit<'a> {
 }
 
 impl TurnCommit for TaskCommit<'_> {
+    fn is_duplicate(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
+        Box::pin(self.reporter.is_duplicate())
+    }
+
     fn first(&self, events: Batch) -> BoxFuture<'_, Result<FirstCommit, StoreError>> {
         Box::pin(async move {
             let store = async |task: TaskRecord, message: &str| {

@@ -113,6 +113,15 @@ impl Store {
         }
     }
 
+    /// Moves everything into the database file of SQLite, so that the file alone is complete. Returns whether it is; another process
+    /// that reads at this moment prevents it. PostgreSQL has nothing to move.
+    pub async fn empty_log(&self) -> Result<bool, StoreError> {
+        match &self.engine {
+            Engine::Sqlite(sqlite) => sqlite.empty_log().await,
+            Engine::Postgres(_) => Ok(true),
+        }
+    }
+
     /// Copies a SQLite database, as it is at this moment, to a file that does not exist yet. `seen` is told how many pages are
     /// left and how many there are. PostgreSQL's own tools copy its databases.
     pub async fn back_up(

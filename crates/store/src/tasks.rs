@@ -29,6 +29,11 @@ impl TaskStore for Store {
         })
     }
 
+    fn opened_by(&self, user: &UserId, message: &str) -> Answer<'_, Option<Text>> {
+        self.engine
+            .query_opt(OPENED_BY, values![user, message], |row| row.get(0))
+    }
+
     fn put(&self, task: TaskRecord) -> Answer<'_, Put> {
         Box::pin(async move {
             let id = task.id.clone();

@@ -48,6 +48,16 @@ impl Opening {
         Ok(opened.clone())
     }
 
+    /// Returns whether the message opened another task before. If so, a waiter for this one is woken.
+    pub async fn is_duplicate(&self) -> Result<bool, StoreError> {
+        let opened = self.tasks.opened_by(&self.task.user, &self.key).await?;
+        if opened.is_none_or(|id| id == self.task.id) {
+            return Ok(false);
+        }
+        // The other one may be deleted meanwhile.
+        Ok(matches!(self.ensure_stored().await?, Opened::Known(_)))
+    }
+
     /// Stores the task together with something else, unless it is already stored.
     pub async fn store_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
     where

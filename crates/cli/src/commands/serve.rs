@@ -95,7 +95,9 @@ pub async fn serve_command(
     server.watch(changes);
     let token = place.token.as_ref().map(|token| token.text.as_str());
     let auth = Auth::new(token, place.user).with_hosts(place.hosts);
-    let router = server.router().merge(readiness(Arc::clone(&context)));
+    let router = server
+        .router()
+        .merge(readiness(Arc::clone(&context), server.clone()));
     let router = auth.guard(router);
     let mut signals = StopSignals::listen()?;
     screen::say(&banner);
@@ -123,6 +125,8 @@ pub async fn serve_command(
         server.stop(Duration::ZERO).await;
     }
     app.close().await;
+    // A copy of the file alone is complete then. If it fails, the next start reads the log.
+    let _ = database.empty_log().await;
     screen::say("stopped");
     served
 }

@@ -7,6 +7,9 @@ use tokio::sync::mpsc;
 
 /// Stores the first and the last events of a turn together with something of the caller's, in one transaction.
 pub trait TurnCommit: Send + Sync {
+    /// Returns whether another turn has the question. The runner asks before it creates a session or resumes an earlier turn.
+    fn is_duplicate(&self) -> BoxFuture<'_, Result<bool, StoreError>>;
+
     /// Stores the first events.
     fn first(&self, events: Batch) -> BoxFuture<'_, Result<FirstCommit, StoreError>>;
 
@@ -35,6 +38,16 @@ pub enum FirstCommit {
 pub(super) struct Output<'a> {
     pub shown: &'a mpsc::Sender<Shown>,
     pub commit: Option<&'a dyn TurnCommit>,
+}
+
+impl Output<'_> {
+    /// Fails if another turn has the question.
+    pub(super) async fn refuse_duplicate(&self) -> Result<(), RunnerError> {
+        match self.commit {
+            Some(commit) if commit.is_duplicate().await? => Err(RunnerError::Duplicate),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Stores events, then shows them.

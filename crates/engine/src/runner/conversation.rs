@@ -1,9 +1,8 @@
-//! An open session: where its log ends, and the look back that the next turn is shown. Both are kept up to date from turn
-//! to turn, so that a turn costs the same however long the session is.
+//! An open session: where its log ends, and the history that the next turn is shown.
 
 use super::{
     InterruptedTurns, Output, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport,
-    append_first, attachments, drive,
+    append_first, attachments, check_input, drive,
 };
 use crate::history::LookBack;
 use crate::runner::Runner;
@@ -211,8 +210,10 @@ impl Conversation {
             Place::Current | Place::Stale => self.read().await?,
         }
         let id = (id, TurnIdSource::Fresh);
-        let commit = None;
-        let output = Output { shown, commit };
+        let output = Output {
+            shown,
+            commit: None,
+        };
         self.turn_held(id, question, &lease, stop, output).await
     }
 
@@ -225,7 +226,7 @@ impl Conversation {
         stop: &Stop,
         output: Output<'_>,
     ) -> Result<TurnEnd, RunnerError> {
-        self.finish_what_is_left(lease, stop).await?;
+        self.finish_what_is_left(lease, stop, output).await?;
         attachments::store_question(&self.parts, &self.user, &mut question).await?;
         let memory = match &self.parts.recollection {
             Some(recollection) => recollection.recall(&self.user, &self.session).await,
@@ -239,13 +240,13 @@ impl Conversation {
                 if matches!(error, StoreError::NotFound { .. }) {
                     self.reset();
                 }
-                self.read_or_create().await?;
+                self.read_or_create(output).await?;
                 if source == TurnIdSource::Caller
                     && let Some(end) = self.end_of_known(&id, lease, stop, output.shown).await?
                 {
                     return Ok(end);
                 }
-                self.finish_what_is_left(lease, stop).await?;
+                self.finish_what_is_left(lease, stop, output).await?;
                 self.place = Place::Stale;
                 let (again, first) = self.begin(&id, &question, &memory);
                 turn = again;
@@ -371,12 +372,16 @@ impl Conversation {
     }
 
     /// Reads where the session stands; makes it if it was never stored.
-    pub(super) async fn read_or_create(&mut self) -> Result<Origin, RunnerError> {
+    pub(super) async fn read_or_create(
+        &mut self,
+        output: Output<'_>,
+    ) -> Result<Origin, RunnerError> {
         match self.read().await {
             Err(RunnerError::Store(StoreError::NotFound { .. }))
                 if self.place == Place::Unsaved => {}
             read => return read.map(|()| Origin::Stored),
         }
+        output.refuse_duplicate().await?;
         let origin = self.create().await?;
         if origin == Origin::Stored {
             self.read().await?;
@@ -482,17 +487,4 @@ fn folder_of(first: &Event) -> Option<Text> {
         EventBody::UserMessage { settings, .. } => settings.as_ref()?.folder.clone(),
         _ => None,
     }
-}
-
-pub(super) fn check_input(question: &UserInput) -> Result<(), RunnerError> {
-    let has_files = !question.files.is_empty() || !question.attachments.is_empty();
-    if question.text.trim().is_empty() && !has_files {
-        return Err(RunnerError::InputEmpty);
-    }
-    if question.text.len() > Runner::INPUT_BYTES {
-        return Err(RunnerError::InputTooLong {
-            bytes: question.text.len(),
-        });
-    }
-    Ok(())
 }

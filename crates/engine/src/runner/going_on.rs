@@ -1,10 +1,10 @@
 //! Going on with a turn that has no outcome yet: one that waits for a person, or one whose process is gone. Whoever does it
 //! holds the session, reads how it stands, and replays the turn from its events.
 
-use super::conversation::{Conversation, LeftOver, Origin, Place, TurnIdSource, check_input};
+use super::conversation::{Conversation, LeftOver, Origin, Place, TurnIdSource};
 use super::{
     InterruptedTurns, Output, Runner, RunnerError, Shown, Standing, Stop, TurnCommit, TurnEnd,
-    append, remote,
+    append, check_input, remote,
 };
 use crate::turn::{Input, Turn};
 use lango_core::{
@@ -52,14 +52,14 @@ impl Conversation {
         let question = question.into();
         check_input(&question)?;
         let lease = self.take_hold(stop, shown).await?;
+        let output = Output { shown, commit };
         if !self.is_current()
-            && self.read_or_create().await? == Origin::Stored
+            && self.read_or_create(output).await? == Origin::Stored
             && let Some(end) = self.end_of_known(&id, &lease, stop, shown).await?
         {
             return Ok(end);
         }
         let id = (id, TurnIdSource::Caller);
-        let output = Output { shown, commit };
         self.turn_held(id, question, &lease, stop, output).await
     }
 
@@ -227,11 +227,13 @@ impl Conversation {
         &mut self,
         lease: &BoxLease,
         stop: &Stop,
+        output: Output<'_>,
     ) -> Result<(), RunnerError> {
         let (nobody, _) = mpsc::channel(1);
         if self.left.is_none() {
             return Ok(());
         }
+        output.refuse_duplicate().await?;
         let going_on = Stop::new();
         let end = tokio::select! {
             biased;

@@ -15,6 +15,7 @@ mod bench;
 mod budget;
 mod capability;
 mod crash_laws;
+mod duplicates;
 mod failpoints;
 mod homes;
 mod inspections;

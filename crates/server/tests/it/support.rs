@@ -53,6 +53,7 @@ impl ServerContext for TestContext {
     fn notify(&self, notice: Notice<'_>) {
         match notice {
             Notice::Error(error) => println!("error: {error}"),
+            Notice::TasksResumed { count } => println!("{count} resumed"),
             Notice::TurnResumed { session, outcome } => println!("{session}: {outcome}"),
         }
     }
@@ -156,7 +157,7 @@ impl TestServer {
         let server = AgentServer::new(task_runner, Arc::clone(&tasks), clock, settings);
         server.recover().await.unwrap();
         server.watch(None);
-        let ready = readiness(Arc::clone(&context) as _);
+        let ready = readiness(Arc::clone(&context) as _, server.clone());
         let users = vec![UserId::from("a2a")];
         tokio::spawn(Recovery::new(server.clone(), context, tasks, users).run());
         let router = server.router().merge(ready);

@@ -8,6 +8,7 @@ use crate::engine::Result;
 use lango_core::StoreError;
 use rusqlite::{Connection, TransactionBehavior};
 use std::path::Path;
+use std::time::Duration;
 
 /// The files in their order. They are never edited once released, only added to.
 const MIGRATIONS: [&str; 17] = [
@@ -30,6 +31,9 @@ const MIGRATIONS: [&str; 17] = [
     include_str!("../../migrations/sqlite/0017_event_rows.sql"),
 ];
 
+/// How long to wait for another process that migrates: a large database takes a while.
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
+
 const KNOWN: u32 = MIGRATIONS.len() as u32;
 
 /// Refuses a database of a newer version of lango.
@@ -51,6 +55,9 @@ pub(super) fn is_current(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    if schema(connection)? < KNOWN {
+        connection.busy_timeout(MIGRATION_TIMEOUT)?;
+    }
     while schema(connection)? < KNOWN {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         // Another process may have applied it while this one waited for the lock.

@@ -31,6 +31,15 @@ impl SqliteEngine {
         self.on_file(Ok(WipeOutcome::Clean), compact).await
     }
 
+    /// Moves the write-ahead log into the file. Returns whether nothing is left in the log.
+    pub(crate) async fn empty_log(&self) -> Result<bool, StoreError> {
+        self.on_file(Ok(true), |path| {
+            let connection = open_whole(path)?;
+            empty_log(&connection).map_err(|failure| failure.about(path))
+        })
+        .await
+    }
+
     /// Counts the sessions that a process, this one or another, has locked.
     pub(crate) async fn count_locks(&self) -> Result<usize, StoreError> {
         self.on_file(Ok(0), |path| lock::count(path, Locked::Session))
@@ -101,17 +110,22 @@ fn shown_place(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }
 
+fn empty_log(connection: &Connection) -> Result<bool> {
+    // The first column says whether another connection prevented it.
+    let is_busy: bool =
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+    Ok(!is_busy)
+}
+
 fn compact(path: &Path) -> Result<WipeOutcome, StoreError> {
     let connection = open_whole(path)?;
     let rewrite = || -> Result<bool> {
         connection.execute_batch("VACUUM")?;
-        // The first column says whether another connection kept it from emptying the log.
-        let empty_log = "PRAGMA wal_checkpoint(TRUNCATE)";
-        Ok(connection.query_row(empty_log, [], |row| row.get(0))?)
+        empty_log(&connection)
     };
     match rewrite() {
-        Ok(false) => Ok(WipeOutcome::Clean),
-        Ok(true) => Ok(WipeOutcome::InUse),
+        Ok(true) => Ok(WipeOutcome::Clean),
+        Ok(false) => Ok(WipeOutcome::InUse),
         Err(failure) if failure.is_busy() => Ok(WipeOutcome::InUse),
         Err(failure) => Err(failure.about(path)),
     }

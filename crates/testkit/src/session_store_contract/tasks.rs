@@ -82,6 +82,14 @@ pub async fn a_message_opens_one_task(subject: Subject) {
         both => panic!("one message opened {both:?}"),
     };
     assert_eq!(&*known.0, known.1);
+    let by = |user: &'static str| {
+        let tasks = &subject.tasks;
+        async move { tasks.opened_by(&user.into(), "m").await.ok().flatten() }
+    };
+    assert_eq!(
+        (by("ann").await.as_deref(), by("bob").await),
+        (Some(known.1), None)
+    );
     let again = opened("t_3", "ann", "m").await;
     assert_eq!(again, Opened::Known(known.0));
     assert_eq!(opened("t_4", "bob", "m").await, Opened::New);

@@ -37,6 +37,15 @@ impl Reporter {
         }
     }
 
+    /// Returns whether another task has the message of this new one. Ask this before work outside of [`Self::open_with`]: that work
+    /// would be aborted as soon as the duplicate is noticed.
+    pub async fn is_duplicate(&self) -> Result<bool, StoreError> {
+        match &self.opening {
+            Some(opening) => opening.is_duplicate().await,
+            None => Ok(false),
+        }
+    }
+
     /// Stores a new task in one transaction with something else. Call it before the first report: a report stores the task.
     pub async fn open_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
     where

@@ -44,6 +44,17 @@ impl TaskStore for MemoryTasks {
         })
     }
 
+    fn opened_by<'a>(
+        &'a self,
+        user: &'a UserId,
+        message: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Text>, StoreError>> {
+        Box::pin(async move {
+            self.check()?;
+            self.tasks.opened_by(user, message).await
+        })
+    }
+
     fn put<'a>(&'a self, task: TaskRecord) -> BoxFuture<'a, Result<Put, StoreError>> {
         Box::pin(async move {
             self.check()?;

@@ -32,9 +32,7 @@ pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
         (None, _) => {
             let store = app.existing_store()?;
             if store.has_server().await? {
-                let message = "a server uses the database";
-                return Err(Failure::new(Exit::Usage, message)
-                    .next("stop `lango serve`, then restore again"));
+                return Err(in_use());
             }
             wait_for_leases(&store, settings.lease.0).await?;
             mark(app, &store).await?
@@ -54,6 +52,11 @@ pub async fn restore(app: &App, from: Option<PathBuf>) -> Result<(), Failure> {
     Ok(())
 }
 
+fn in_use() -> Failure {
+    Failure::new(Exit::Usage, "a server uses the database")
+        .next("stop `lango serve`, then restore again")
+}
+
 /// Copies a backup to a temporary file, marks what is in flight there, and then links it at the database's path.
 async fn restore_file(app: &App, from: &Path, to: &Path) -> Result<InFlight, Failure> {
     let usage = |message: String, next: &str| Failure::new(Exit::Usage, message).next(next);
@@ -62,18 +65,33 @@ async fn restore_file(app: &App, from: &Path, to: &Path) -> Result<InFlight, Fai
         let message = format!("`{}` is in use, or was not closed", from.display());
         return Err(usage(message, "restore a file of `lango store backup`"));
     }
-    if to.try_exists().unwrap_or(true) {
-        let message = format!("`{}` is there already", to.display());
-        return Err(usage(message, "stop lango and move that file away first"));
+    // A log that is left of another database would be applied to this one.
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let taken = beside(to, suffix);
+        if taken.try_exists().unwrap_or(true) {
+            let message = format!("`{}` is there already", taken.display());
+            let next = format!("stop lango and move {}* away first", to.display());
+            return Err(usage(message, &next));
+        }
+    }
+    if app.kept.database.has_server().await? {
+        return Err(in_use());
     }
     let part = beside(to, &format!(".{}.part", std::process::id()));
     let restored = async {
         copy(from, &part)?;
         let store = Store::open_sqlite(&part, app.tree.root.name.clone())?;
         let in_flight = mark(app, &store).await?;
+        // Only the file itself gets the name of the database.
+        if !store.empty_log().await? {
+            let message = format!("another program reads `{}`", part.display());
+            return Err(Failure::new(Exit::Failed, message).next("end it, then restore again"));
+        }
         drop(store);
         // Fails if a file of this name was made meanwhile.
         fs::hard_link(&part, to)?;
+        let folder = to.parent().filter(|folder| *folder != "");
+        fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
         Ok(in_flight)
     };
     let restored = restored.await;

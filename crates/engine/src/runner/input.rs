@@ -1,0 +1,18 @@
+//! What a turn can be given.
+
+use super::{Runner, RunnerError};
+use lango_core::UserInput;
+
+/// Fails if the input is empty or too long.
+pub(super) fn check_input(question: &UserInput) -> Result<(), RunnerError> {
+    let has_files = !question.files.is_empty() || !question.attachments.is_empty();
+    if question.text.trim().is_empty() && !has_files {
+        return Err(RunnerError::InputEmpty);
+    }
+    if question.text.len() > Runner::INPUT_BYTES {
+        return Err(RunnerError::InputTooLong {
+            bytes: question.text.len(),
+        });
+    }
+    Ok(())
+}

@@ -99,6 +99,9 @@ pub(crate) fn ending(report: &TurnReport) -> Report {
     }
 }
 
+/// The metadata with the ids of pending approvals.
+pub(crate) const APPROVALS: &str = "approvals";
+
 /// Returns what a caller hears while a call waits for approval.
 pub(crate) fn waiting(waiting: &[Waiting]) -> StatusMessage {
     let each = waiting.iter().map(|waiting| {
@@ -118,5 +121,5 @@ pub(crate) fn waiting(waiting: &[Waiting]) -> StatusMessage {
     });
     let requests = waiting.iter().map(|waiting| waiting.request.id.as_str());
     let requests: Vec<&str> = requests.collect();
-    StatusMessage::from(each.collect::<Vec<_>>().join("\n")).with("approvals", json!(requests))
+    StatusMessage::from(each.collect::<Vec<_>>().join("\n")).with(APPROVALS, json!(requests))
 }

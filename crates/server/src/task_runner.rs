@@ -352,9 +352,15 @@ impl AgentBackend for TaskRunner {
         Box::pin(async move {
             let session = Self::session_of(user, &task.context_id);
             let turn = turn_of(&task.id);
-            let is_the_same = |report: &Report| {
-                matches!(report, Report::AuthRequired(_))
-                    && task.status.state == TaskState::AuthRequired
+            let is_the_same = |report: &Report| match report {
+                Report::AuthRequired(asked) if task.status.state == TaskState::AuthRequired => {
+                    let message = task.status.message.as_ref();
+                    let metadata = message.and_then(|message| message.metadata.as_ref());
+                    let shown = metadata.and_then(|metadata| metadata.get(messages::APPROVALS));
+                    // A text that was too long for the task was left out, with the ids.
+                    shown.is_none_or(|shown| asked.metadata.get(messages::APPROVALS) == Some(shown))
+                }
+                _ => false,
             };
             match self.status_of(&session, &turn).await {
                 AgentStatus::Changed(reports) if reports.iter().any(is_the_same) => {

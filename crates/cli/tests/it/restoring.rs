@@ -251,3 +251,31 @@ fn a_restored_postgresql_database_is_marked_before_the_server_starts() {
     question(&lango, &["-c", &store]);
     assert_eq!(effects(&lango), 1);
 }
+
+#[test]
+fn a_backup_is_restored_neither_beside_an_old_log_nor_under_a_server() {
+    let lango = Lango::new();
+    lango.run(&["run", "-q", "hello"]).ok();
+    lango.run(&["store", "backup", "copy.db"]).ok();
+    let serving = start(lango.beside(), &[]);
+    let moved = lango.home().join("moved");
+    fs::create_dir(&moved).unwrap();
+    for name in ["lango.db", "lango.db-wal", "lango.db-shm"] {
+        let _ = fs::rename(lango.home().join(name), moved.join(name));
+    }
+    let restore = ["store", "restore", "copy.db"];
+    lango
+        .run(&restore)
+        .refused(2, &["a server uses the database"]);
+    drop(serving);
+    let log = lango.home().join("lango.db-wal");
+    fs::write(&log, "what another database left").unwrap();
+    lango
+        .run(&restore)
+        .refused(2, &["lango.db-wal", "there already"]);
+    fs::remove_file(&log).unwrap();
+    lango.run(&restore).ok();
+    assert!(!log.exists(), "the file alone is not the whole database");
+    let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed:#}");
+}

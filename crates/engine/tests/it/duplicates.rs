@@ -38,7 +38,7 @@ async fn a_duplicate_resumes_no_turn_and_creates_no_session() {
     let mut new = runner.start_as("ann".into(), "s_new".into());
     for conversation in [&mut left, &mut new] {
         let stop = Stop::new();
-        let turn = conversation.turn_once("t_2".into(), "y", &stop, &sender, Some(&Duplicate));
+        let turn = conversation.turn_once("t_other".into(), "y", &stop, &sender, Some(&Duplicate));
         let refused = turn.await;
         assert!(
             matches!(refused, Err(RunnerError::Duplicate)),

@@ -220,6 +220,54 @@ async fn what_only_a_person_may_allow_waits_and_goes_on_when_somebody_here_allow
 }
 
 #[tokio::test]
+async fn a_task_shows_the_next_approval_once_one_was_answered_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let tool = Arc::new(CountingTool::new("fs_write").with_risk(Risk::Moderate));
+    let model = ScriptedModel::replies([
+        delegate_and_finish("operator", "write both"),
+        call("fs_write", json!({ "path": "a" })),
+        call("fs_write", json!({ "path": "b" })),
+    ]);
+    let server = TestServer::start(folder.path(), model, vec![Arc::clone(&tool) as _]).await;
+    let sent = server.rpc("SendMessage", message("m-1", "write")).await;
+    let task = &sent["result"]["task"];
+    let context = task["contextId"].as_str().unwrap();
+    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
+    let mut conversation = server.runner.open(session).await.unwrap();
+    let first = conversation.waiting()[0].request.id.clone();
+    let (shown, _) = mpsc::channel(1);
+    let (once, person) = (Answer::Once, AnsweredBy::Person);
+    let stop = Stop::new();
+    let answered = conversation.answer(&first, once, person, &stop, &shown);
+    assert!(matches!(answered.await, Ok(TurnEnd::Waiting(_))));
+    let second = conversation.waiting()[0].request.id.clone();
+    assert_ne!(first, second);
+    let listed = server.rpc("ListTasks", json!({})).await;
+    let listed = &listed["result"]["tasks"][0];
+    let got = server.rpc("GetTask", json!({ "id": task["id"] })).await;
+    for task in [listed, &got["result"]] {
+        assert_eq!(state(task), "TASK_STATE_AUTH_REQUIRED", "{task}");
+        let metadata = &task["status"]["message"]["metadata"];
+        assert_eq!(metadata["approvals"], json!([second.as_str()]), "{task}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_message_that_is_sent_again_leaves_no_empty_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let server =
+        TestServer::start(folder.path(), ScriptedModel::replies([say("yes")]), vec![]).await;
+    for _ in 0..4 {
+        let sent = server.rpc("SendMessage", message("m-1", "done?")).await;
+        assert_eq!(state(&sent["result"]["task"]), "TASK_STATE_COMPLETED");
+    }
+    let sessions = SessionCatalog::list(&*server.store, &UserId::from("a2a"), 10).await;
+    assert_eq!(sessions.unwrap().len(), 1);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn cancelling_what_waits_denies_it() {
     let folder = tempfile::tempdir().unwrap();
     let (tool, model) = writing();

@@ -279,3 +279,23 @@ fn a_backup_is_restored_neither_beside_an_old_log_nor_under_a_server() {
     let listed = lango.run(&["sessions", "list", "--json"]).ok().json();
     assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed:#}");
 }
+
+#[test]
+fn a_server_that_stops_leaves_everything_in_the_database_file() {
+    let lango = Lango::new();
+    let mut serving = start(lango.beside(), &[]);
+    serving.say("hello");
+    // A process that comes and goes meanwhile.
+    lango.run(&["sessions", "list"]).ok();
+    serving.say("hello");
+    let (_, code) = serving.end();
+    assert_eq!(code, Some(0));
+    let log = fs::metadata(lango.home().join("lango.db-wal"));
+    assert_eq!(log.map_or(0, |log| log.len()), 0);
+    let alone = lango.home().join("alone.db");
+    fs::copy(lango.home().join("lango.db"), &alone).unwrap();
+    let store = format!("session.store=sqlite:{}", alone.display());
+    let list = ["sessions", "list", "--json", "-c", "session.user=a2a", "-c"];
+    let listed = lango.run(&[&list[..], &[&store]].concat()).ok().json();
+    assert_eq!(listed.as_array().map(Vec::len), Some(2), "{listed:#}");
+}

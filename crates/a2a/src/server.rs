@@ -9,13 +9,14 @@
 //! 1. `jsonrpc::answer` (or `http_json::answer`) receives it, and `request::read` validates it as an `Operation`.
 //! 2. `operations::send` creates a `Task`, starts its actor (`Shared::open`) with a `Request`, and gets a `Subscription`.
 //! 3. `TaskActor::drive` feeds the request into [`Task::accept`](task::Task::accept) and performs the effects: reserve a slot, store
-//!    the task, answer the caller, start the run. What the task decides, and why, is in `task`. If the backend
-//!    [opens tasks](AgentBackend::opens_tasks), storing starts the run already, which stores the task with its own first data
-//!    ([`Reporter::open_with`]).
+//!    the task, answer the caller, start the run. What the task decides, and why, is in `task`. A backend that
+//!    [opens tasks](AgentBackend::opens_tasks) is an exception: its run starts first, and stores the task in the same transaction
+//!    as its own first write ([`Reporter::open_with`]).
 //! 4. [`AgentBackend::run`] does the work. What it reports comes back to the actor through the [`Reporter`], is stored, and is
-//!    published to subscribers. The last report can be stored together with the last data of the run
+//!    published to subscribers. A run can store its last report in the same transaction as its own last write
 //!    ([`Reporter::report_with`]).
-//! 5. `operations::settled` sees the update that ends the task, and answers with the whole task. The run may still be returning then.
+//! 5. `operations::settled` receives the update that ends the task, and answers with the whole task. It does not wait for the run to
+//!    return.
 
 mod actor;
 mod backend;
@@ -91,7 +92,7 @@ impl AgentServer {
             .with_state(Arc::clone(&self.shared))
     }
 
-    /// Returns whether the server takes new work.
+    /// Returns whether the server accepts new tasks: false once it is shutting down.
     pub fn is_open(&self) -> bool {
         self.shared.is_open()
     }

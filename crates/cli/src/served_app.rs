@@ -29,7 +29,7 @@ pub struct ServedApp {
 struct RecentErrors(Mutex<Vec<(String, Instant)>>);
 
 impl RecentErrors {
-    /// An error is printed again only if it did not occur for this long.
+    /// An error is printed again only after it has not occurred for this long.
     const QUIET: Duration = Duration::from_secs(30);
     /// How many different errors are printed in that time.
     const MAX_REMEMBERED: usize = 64;

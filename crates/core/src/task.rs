@@ -96,7 +96,7 @@ pub trait TaskStore: Send + Sync {
         message: &'a str,
     ) -> BoxFuture<'a, Result<Opened, StoreError>>;
 
-    /// Returns the id of the task that a message of this user with this idempotency key opened.
+    /// Returns the id of the task that this user's message with this idempotency key opened, if any.
     fn opened_by<'a>(
         &'a self,
         user: &'a UserId,

@@ -45,9 +45,9 @@ impl LookBack {
         self.turns.drain(..oldest.min(self.turns.len()));
     }
 
-    /// Returns the messages that the root is shown, turn by turn: as many of the last turns as have room, the older ones without
-    /// their files if those have none. The oldest are left out in steps of a few turns, so that what is sent begins with the same
-    /// bytes from turn to turn.
+    /// Returns the messages to send to the root's model, one slice per turn: the most recent turns that fit, the older ones without
+    /// their files if the files do not fit. Old turns are dropped several at a time, so that consecutive requests share a long prefix
+    /// (prompt caching).
     pub(crate) fn shown(&self, mut room: Room) -> impl Iterator<Item = &[Message]> {
         let mut newest_first = self.turns.iter().rev().peekable();
         let mut whole = 0;

@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     pub(crate) namespaces: bool,
     /// Whether the kernel bounds the memory of all processes together.
     pub(crate) memory_group: bool,
-    /// The kernel's own count of processes that it killed in that group for want of memory.
+    /// The OOM-kill counter of that group, open for reading.
     pub(crate) memory_events: Option<RawFd>,
     /// What becomes the command's input, output and complaints, and the pipe that breaks when lango is gone.
     pub(crate) stdio: [RawFd; 3],

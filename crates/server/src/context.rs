@@ -31,9 +31,9 @@ pub trait ServerContext: Send + Sync + 'static {
 pub enum Notice<'a> {
     /// A failure. Callers hear no more than that there was one.
     Error(&'a dyn Display),
-    /// Tasks of a server that is gone are resumed here.
+    /// This server resumed tasks of another server that died.
     TasksResumed {
-        /// How many.
+        /// The number of tasks.
         count: usize,
     },
     /// An interrupted turn was resumed.

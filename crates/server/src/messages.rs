@@ -99,7 +99,7 @@ pub(crate) fn ending(report: &TurnReport) -> Report {
     }
 }
 
-/// The metadata with the ids of pending approvals.
+/// The metadata key of the list of pending approval ids.
 pub(crate) const APPROVALS: &str = "approvals";
 
 /// Returns what a caller hears while a call waits for approval.

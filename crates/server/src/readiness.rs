@@ -1,5 +1,5 @@
-//! The readiness check: whether the server takes messages and the store answers. Liveness is another path, which answers as long as
-//! the process does.
+//! The readiness check, for load balancers: fails while the server shuts down or cannot reach its store. The liveness check is
+//! [`HEALTH`](crate::HEALTH), which succeeds as long as the process runs.
 
 use crate::READY;
 use crate::context::ServerContext;

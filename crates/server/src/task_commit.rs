@@ -1,7 +1,8 @@
 //! Stores a task in one transaction with the first and the last events of its turn.
 //!
-//! The engine has the events, and the task's actor has the task. So each of the two writes goes from the engine to the actor, which
-//! calls back with the task: engine → [`TaskCommit`] → [`Reporter`] → closure here → [`TaskLog`].
+//! The engine has the events and the task's actor has the task record, so both writes take the same path: the engine passes the
+//! events to [`TaskCommit`], which passes a closure to the actor through the [`Reporter`]. The actor calls the closure with the task
+//! record, and the closure writes both to the [`TaskLog`].
 
 use crate::messages;
 use lango_a2a::server::{JointOpening, Reporter, StoreTask};
@@ -33,11 +34,11 @@ impl<'a> TaskCommit<'a> {
         }
     }
 
-    /// Waits until earlier events of the turn were reported: none can be after the end. The receiver is polled by the same task as
-    /// this, so an event that it has taken is reported before this goes on.
+    /// Waits until all earlier events of the turn have been reported, because nothing can be reported after the end. An empty channel
+    /// is enough: the receiver runs in the same tokio task as this function, so it has finished reporting what it took out.
     async fn report_pending(&self) {
         if let Some(pending) = self.pending.upgrade() {
-            // It has room for all when it is empty.
+            // All slots can be reserved only when the channel is empty.
             let _ = pending.reserve_many(pending.max_capacity()).await;
         }
     }
@@ -92,7 +93,7 @@ impl TurnCommit for TaskCommit<'_> {
                 .reporter
                 .report_with(messages::ending(report), store)
                 .await;
-            // Nothing was received if the actor did not call `store`.
+            // The channel is empty if the actor refused the report and did not call `store`.
             let appended = stored.try_recv().ok().transpose()?;
             self.is_reported
                 .store(appended.is_some(), Ordering::Relaxed);

@@ -357,7 +357,7 @@ impl AgentBackend for TaskRunner {
                     let message = task.status.message.as_ref();
                     let metadata = message.and_then(|message| message.metadata.as_ref());
                     let shown = metadata.and_then(|metadata| metadata.get(messages::APPROVALS));
-                    // A text that was too long for the task was left out, with the ids.
+                    // If the message was too long for the task, its ids were dropped too and cannot be compared.
                     shown.is_none_or(|shown| asked.metadata.get(messages::APPROVALS) == Some(shown))
                 }
                 _ => false,

@@ -113,11 +113,11 @@ impl Store {
         }
     }
 
-    /// Moves everything into the database file of SQLite, so that the file alone is complete. Returns whether it is; another process
-    /// that reads at this moment prevents it. PostgreSQL has nothing to move.
-    pub async fn empty_log(&self) -> Result<bool, StoreError> {
+    /// Moves SQLite's write-ahead log into the database file, so that the file is complete without it. Returns false if another
+    /// process is reading and prevents this. Does nothing on PostgreSQL.
+    pub async fn checkpoint_log(&self) -> Result<bool, StoreError> {
         match &self.engine {
-            Engine::Sqlite(sqlite) => sqlite.empty_log().await,
+            Engine::Sqlite(sqlite) => sqlite.checkpoint_log().await,
             Engine::Postgres(_) => Ok(true),
         }
     }

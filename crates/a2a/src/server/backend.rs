@@ -20,8 +20,8 @@ pub trait AgentBackend: Send + Sync + 'static {
     /// [first attempt](super::first_attempt) of the task whether it is done.
     fn run<'a>(&'a self, run: TaskRun, reporter: Reporter) -> BoxFuture<'a, RunResult>;
 
-    /// Returns whether the run of a new task stores the task itself, with [`Reporter::open_with`], before it does anything else but
-    /// what [`Reporter::is_duplicate`] allows. If not, the task is stored before the run starts.
+    /// Returns whether the run of a new task stores the task itself, with [`Reporter::open_with`]. Such a run must have no side effect
+    /// before that, unless [`Reporter::is_duplicate`] returned false. Otherwise the server stores the task before it starts the run.
     fn opens_tasks(&self) -> bool {
         false
     }

@@ -40,7 +40,7 @@ impl Opening {
         self.stored.notified().await;
     }
 
-    /// Stores the task alone if nothing has stored it yet. Waits for a joint write in progress.
+    /// Stores the task in a transaction of its own, unless it is already stored. If a joint write is in progress, waits for it.
     pub async fn ensure_stored(&self) -> Result<Opened, StoreError> {
         let insert = || self.tasks.insert(self.task.clone(), &self.key);
         let opened = self.opened.get_or_try_init(insert).await?;
@@ -48,17 +48,17 @@ impl Opening {
         Ok(opened.clone())
     }
 
-    /// Returns whether the message opened another task before. If so, a waiter for this one is woken.
+    /// Returns whether the message already opened another task. If so, also wakes the caller of [`Self::stored`].
     pub async fn is_duplicate(&self) -> Result<bool, StoreError> {
         let opened = self.tasks.opened_by(&self.task.user, &self.key).await?;
         if opened.is_none_or(|id| id == self.task.id) {
             return Ok(false);
         }
-        // The other one may be deleted meanwhile.
+        // The other task may have been deleted since; then this one is stored.
         Ok(matches!(self.ensure_stored().await?, Opened::Known(_)))
     }
 
-    /// Stores the task together with something else, unless it is already stored.
+    /// Stores the task in the transaction of `store`, unless it is already stored.
     pub async fn store_with<F>(&self, store: F) -> Result<JointOpening, StoreError>
     where
         F: AsyncFnOnce(TaskRecord, &str) -> Result<Opened, StoreError>,

@@ -13,8 +13,8 @@
 //! cancels, `resume` restarts what was interrupted.
 //!
 //! The first message of a task, from its input to its run: `request` → `decide_submit` (reserves a slot) → `slot_reserved`
-//! (stores the task) → `opened` (answers the caller) → `start`. A run that stores its own task has begun by then, and `start`
-//! adopts it.
+//! (stores the task) → `opened` (answers the caller) → `start`. If the run stores its
+//! own task, it was started by `slot_reserved`, and `start` only takes it over.
 
 mod cancel;
 mod document;

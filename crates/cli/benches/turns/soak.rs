@@ -9,7 +9,7 @@ const ROUND: Load = Load {
     turns: 10,
 };
 
-/// Largest allowed growth from the third quarter, when 1,024 lock files are open and caches are full, to the last one.
+/// Maximum ratio of the last quarter to the third. Earlier quarters do not count: caches are still filling.
 const MAX_GROWTH: f64 = 1.15;
 
 /// Measurements after one round.
@@ -50,7 +50,7 @@ pub fn run(turns: usize) {
     check("p50", &samples, |sample| sample.p50);
 }
 
-/// Compares the last quarter with the third one.
+/// Compares the last quarter with the third.
 fn check(name: &str, samples: &[Sample], value: fn(&Sample) -> f64) {
     let quarter = samples.len() / 4;
     let mean = |samples: &[Sample]| samples.iter().map(value).sum::<f64>() / samples.len() as f64;

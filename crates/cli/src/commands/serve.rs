@@ -125,8 +125,8 @@ pub async fn serve_command(
         server.stop(Duration::ZERO).await;
     }
     app.close().await;
-    // A copy of the file alone is complete then. If it fails, the next start reads the log.
-    let _ = database.empty_log().await;
+    // So that users can move or copy the database file alone. If the checkpoint fails, the next start replays the log.
+    let _ = database.checkpoint_log().await;
     screen::say("stopped");
     served
 }

@@ -78,7 +78,7 @@ async fn back_up(app: &App, to: PathBuf) -> Result<(), Failure> {
     store.back_up(to.clone(), seen).await?;
     let place = std::path::absolute(&to).unwrap_or(to);
     screen::print(&format!(
-        "copied the database as it is now to {}\n  use it: stop lango, move the database away, then `lango store restore {}`",
+        "copied the database as it is now to {}\n  to restore it: stop lango, move the database away, then `lango store restore {}`",
         place.display(),
         place.display()
     ))?;

@@ -102,8 +102,7 @@ fn turns_survive_a_failover_to_a_synchronous_standby() {
             assert!(started.elapsed() < PATIENCE * 2, "{task} is stuck: {state}");
             thread::sleep(Duration::from_millis(100));
         };
-        // A command whose outcome was not stored may or may not have run; lango asks about it. This can only be one that ran
-        // when the primary crashed.
+        // lango asks about a command if its outcome could not be stored, so only about one that ran when the primary crashed.
         assert!(
             number < CRASH_AFTER || settled == "TASK_STATE_COMPLETED",
             "{task} was sent after the crash and asks"

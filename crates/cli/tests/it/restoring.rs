@@ -257,6 +257,8 @@ fn a_backup_is_restored_neither_beside_an_old_log_nor_under_a_server() {
     let lango = Lango::new();
     lango.run(&["run", "-q", "hello"]).ok();
     lango.run(&["store", "backup", "copy.db"]).ok();
+    let log = lango.home().join("lango.db-wal");
+    assert!(!log.exists(), "the backup left a log beside the database");
     let serving = start(lango.beside(), &[]);
     let moved = lango.home().join("moved");
     fs::create_dir(&moved).unwrap();
@@ -268,7 +270,6 @@ fn a_backup_is_restored_neither_beside_an_old_log_nor_under_a_server() {
         .run(&restore)
         .refused(2, &["a server uses the database"]);
     drop(serving);
-    let log = lango.home().join("lango.db-wal");
     fs::write(&log, "what another database left").unwrap();
     lango
         .run(&restore)
@@ -285,7 +286,7 @@ fn a_server_that_stops_leaves_everything_in_the_database_file() {
     let lango = Lango::new();
     let mut serving = start(lango.beside(), &[]);
     serving.say("hello");
-    // A process that comes and goes meanwhile.
+    // Another process opens and closes the database in between.
     lango.run(&["sessions", "list"]).ok();
     serving.say("hello");
     let (_, code) = serving.end();

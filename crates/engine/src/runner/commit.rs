@@ -7,7 +7,8 @@ use tokio::sync::mpsc;
 
 /// Stores the first and the last events of a turn together with something of the caller's, in one transaction.
 pub trait TurnCommit: Send + Sync {
-    /// Returns whether another turn has the question. The runner asks before it creates a session or resumes an earlier turn.
+    /// Returns whether another turn already has this question. The runner checks this before it creates a session or resumes an
+    /// earlier turn.
     fn is_duplicate(&self) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Stores the first events.
@@ -41,7 +42,7 @@ pub(super) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Fails if another turn has the question.
+    /// Fails with [`RunnerError::Duplicate`] if another turn already has this question.
     pub(super) async fn refuse_duplicate(&self) -> Result<(), RunnerError> {
         match self.commit {
             Some(commit) if commit.is_duplicate().await? => Err(RunnerError::Duplicate),

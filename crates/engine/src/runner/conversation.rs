@@ -1,4 +1,4 @@
-//! An open session: where its log ends, and the history that the next turn is shown.
+//! An open session: the end of its log and the history for the next turn, both updated after each turn instead of read again.
 
 use super::{
     InterruptedTurns, Output, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport,

@@ -1,4 +1,4 @@
-//! What a turn can be given.
+//! Validation of a turn's input.
 
 use super::{Runner, RunnerError};
 use lango_core::UserInput;

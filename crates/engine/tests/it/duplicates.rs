@@ -1,4 +1,4 @@
-//! A question that another turn has: nothing is done before that is noticed.
+//! A duplicate question has no side effects.
 
 use crate::bench::log;
 use crate::resume::{about_to_run, left_with, whole_turn};
@@ -9,7 +9,7 @@ use lango_testkit::tool::CountingTool;
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// A turn whose question another turn has.
+/// A commit that reports every question as a duplicate.
 struct Duplicate;
 
 impl TurnCommit for Duplicate {

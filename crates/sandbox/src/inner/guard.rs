@@ -8,7 +8,7 @@ use super::clean_up::CleanUp;
 use super::usage::Usage;
 use super::{become_command, say};
 use crate::layers::Layer;
-use crate::linux::cgroup::counts_a_kill;
+use crate::linux::cgroup::has_oom_kill;
 use crate::plan::{Handover, Plan, Work};
 use crate::report::Report;
 use crate::{ExitKind, Profile, Stopped};
@@ -161,8 +161,8 @@ impl Guard<'_> {
             {
                 return End::Stopped(stopped);
             }
-            // The kernel killed one process; the others would wait for it, as a browser does for its page.
-            if self.memory_events.as_ref().is_some_and(counts_a_kill) {
+            // The other processes may wait for the killed one until the timeout, as a browser does for its renderer.
+            if self.memory_events.as_ref().is_some_and(has_oom_kill) {
                 return End::Stopped(Stopped::Memory);
             }
             let mut waited_for = vec![PollFd::new(&self.lifeline, PollFlags::IN)];

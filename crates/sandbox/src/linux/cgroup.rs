@@ -63,7 +63,7 @@ impl Group {
         self.folders.iter().map(open).collect()
     }
 
-    /// Opens the file in which the kernel counts the processes that it killed for want of memory.
+    /// Opens the file with the group's OOM-kill counter: `memory.oom_control` (v1) or `memory.events` (v2).
     pub(crate) fn memory_events(&self) -> Option<File> {
         let names = ["memory.oom_control", "memory.events"];
         let mut files = self
@@ -73,10 +73,10 @@ impl Group {
         files.find_map(|file| File::open(file).ok())
     }
 
-    /// Whether the kernel killed a process for want of memory.
+    /// Returns whether the OOM killer killed a process of the group.
     pub(crate) fn ran_out_of_memory(&self) -> bool {
         self.memory_events()
-            .is_some_and(|events| counts_a_kill(&events))
+            .is_some_and(|events| has_oom_kill(&events))
     }
 
     fn add(&mut self, parent: &Path, name: &str, limits: &Limits) {
@@ -125,8 +125,8 @@ impl Drop for Group {
     }
 }
 
-/// Whether the kernel counted a process that it killed for want of memory, by the file that [`Group::memory_events`] opens.
-pub(crate) fn counts_a_kill(events: &File) -> bool {
+/// Reads the counter that [`Group::memory_events`] opened. Returns whether it is above zero.
+pub(crate) fn has_oom_kill(events: &File) -> bool {
     let mut bytes = [0; 1024];
     let length = events.read_at(&mut bytes, 0).unwrap_or(0);
     let text = String::from_utf8_lossy(&bytes[..length]);

@@ -2,8 +2,8 @@
 
 use crate::support::{TestServer, message};
 use lango_core::{
-    Answer, AnsweredBy, BusyPolicy, CallStatus, EventBody, MessageOrigin, Page, Put, Risk,
-    SessionCatalog, SessionStore, TaskStore, Tool, Trust, UserId,
+    Answer, AnsweredBy, ApprovalId, BusyPolicy, CallStatus, EventBody, MessageOrigin, Page, Put,
+    Risk, SessionCatalog, SessionStore, TaskStore, Tool, Trust, UserId,
 };
 use lango_engine::{Stop, TurnEnd};
 use lango_server::TaskRunner;
@@ -21,6 +21,20 @@ fn answer(task: &Value) -> &str {
     task["artifacts"][0]["parts"][0]["text"]
         .as_str()
         .unwrap_or_default()
+}
+
+/// Approves the pending call of a task, as another process would. Returns the request that was approved.
+async fn approve(server: &TestServer, task: &Value) -> (ApprovalId, TurnEnd) {
+    let context = task["contextId"].as_str().unwrap();
+    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
+    let mut conversation = server.runner.open(session).await.unwrap();
+    let request = conversation.waiting()[0].request.id.clone();
+    let (shown, _) = mpsc::channel(1);
+    let (once, person) = (Answer::Once, AnsweredBy::Person);
+    let end = conversation
+        .answer(&request, once, person, &Stop::new(), &shown)
+        .await;
+    (request, end.unwrap())
 }
 
 /// A tool that is asked for, and a model that wants to use it once.
@@ -199,16 +213,8 @@ async fn what_only_a_person_may_allow_waits_and_goes_on_when_somebody_here_allow
     let sent = server.rpc("SendMessage", yes).await;
     assert_eq!(state(&sent["result"]["task"]), "TASK_STATE_AUTH_REQUIRED");
     assert_eq!(tool.runs(), 0);
-    let context = task["contextId"].as_str().unwrap();
-    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
-    let mut conversation = server.runner.open(session).await.unwrap();
-    let request = conversation.waiting()[0].request.id.clone();
-    let (shown, _) = mpsc::channel(1);
-    let (once, person) = (Answer::Once, AnsweredBy::Person);
-    let end = conversation
-        .answer(&request, once, person, &Stop::new(), &shown)
-        .await;
-    assert!(matches!(end, Ok(TurnEnd::Finished(_))));
+    let (_, end) = approve(&server, &task).await;
+    assert!(matches!(end, TurnEnd::Finished(_)));
     let got = server.rpc("GetTask", json!({ "id": task["id"] })).await;
     let task = &got["result"];
     assert_eq!(
@@ -231,16 +237,11 @@ async fn a_task_shows_the_next_approval_once_one_was_answered_elsewhere() {
     let server = TestServer::start(folder.path(), model, vec![Arc::clone(&tool) as _]).await;
     let sent = server.rpc("SendMessage", message("m-1", "write")).await;
     let task = &sent["result"]["task"];
-    let context = task["contextId"].as_str().unwrap();
-    let session = TaskRunner::session_of(&UserId::from("a2a"), context);
-    let mut conversation = server.runner.open(session).await.unwrap();
-    let first = conversation.waiting()[0].request.id.clone();
-    let (shown, _) = mpsc::channel(1);
-    let (once, person) = (Answer::Once, AnsweredBy::Person);
-    let stop = Stop::new();
-    let answered = conversation.answer(&first, once, person, &stop, &shown);
-    assert!(matches!(answered.await, Ok(TurnEnd::Waiting(_))));
-    let second = conversation.waiting()[0].request.id.clone();
+    let (first, end) = approve(&server, task).await;
+    let TurnEnd::Waiting(waiting) = end else {
+        panic!("{end:?}");
+    };
+    let second = waiting[0].request.id.clone();
     assert_ne!(first, second);
     let listed = server.rpc("ListTasks", json!({})).await;
     let listed = &listed["result"]["tasks"][0];

@@ -1,5 +1,5 @@
--- Events in the order in which they are written, with an index by session. In the table without row ids, a whole event was the
--- key of each inner page, and an append in the middle of the tree split pages again and again.
+-- Makes `events` a rowid table with an index on (session, seq). Without rowids the inner pages contained whole events as keys, and
+-- appending to one of many sessions inserted in the middle of the tree, which split pages often.
 
 CREATE TABLE new_events (
     session TEXT NOT NULL REFERENCES sessions (id),

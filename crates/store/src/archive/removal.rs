@@ -239,7 +239,8 @@ statements! {
         (SELECT ordinal FROM turns WHERE session = $1 ORDER BY ordinal LIMIT $2) AS first)";
 }
 
-/// Deletes what a session has few rows of, in this order. Only PostgreSQL has leases and tickets.
+/// Deletes a session from the tables in which it has few rows, so that no batches are needed. The order follows the foreign keys.
+/// Only PostgreSQL has tables for leases and queue tickets.
 const DELETE_FEW: [Sql; 6] = [
     sql!("DELETE FROM approvals WHERE session = $1"),
     sql!("DELETE FROM remote_threads WHERE session = $1"),

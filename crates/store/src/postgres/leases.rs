@@ -38,7 +38,7 @@ pub(crate) struct Lease {
     pub fence: i64,
     /// When it expires; `None` once another replica owns the session.
     end: watch::Sender<Option<Moment>>,
-    /// Whether the database has released it. Its owner has not dropped it yet.
+    /// Whether the lease is already released in the database, although its owner has not dropped it yet.
     is_released: AtomicBool,
 }
 
@@ -48,7 +48,7 @@ impl Lease {
         self.end.borrow().is_some_and(|end| now() >= end)
     }
 
-    /// Records that the last append released the lease, so the renewer must not renew or release it.
+    /// Marks the lease as already released in the database by the last append. The renewer then neither renews nor releases it.
     pub(crate) fn note_release(&self) {
         self.is_released.store(true, Ordering::Relaxed);
     }

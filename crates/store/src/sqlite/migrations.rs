@@ -31,7 +31,7 @@ const MIGRATIONS: [&str; 17] = [
     include_str!("../../migrations/sqlite/0017_event_rows.sql"),
 ];
 
-/// How long to wait for another process that migrates: a large database takes a while.
+/// How long to wait while another process migrates the database: large ones take minutes.
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(600);
 
 const KNOWN: u32 = MIGRATIONS.len() as u32;

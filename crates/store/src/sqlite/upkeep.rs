@@ -31,11 +31,11 @@ impl SqliteEngine {
         self.on_file(Ok(WipeOutcome::Clean), compact).await
     }
 
-    /// Moves the write-ahead log into the file. Returns whether nothing is left in the log.
-    pub(crate) async fn empty_log(&self) -> Result<bool, StoreError> {
+    /// Checkpoints the write-ahead log and truncates it. Returns false if another connection prevented it.
+    pub(crate) async fn checkpoint_log(&self) -> Result<bool, StoreError> {
         self.on_file(Ok(true), |path| {
             let connection = open_whole(path)?;
-            empty_log(&connection).map_err(|failure| failure.about(path))
+            checkpoint_log(&connection).map_err(|failure| failure.about(path))
         })
         .await
     }
@@ -110,8 +110,8 @@ fn shown_place(path: &Path) -> String {
     format!("sqlite:{}", path.display())
 }
 
-fn empty_log(connection: &Connection) -> Result<bool> {
-    // The first column says whether another connection prevented it.
+fn checkpoint_log(connection: &Connection) -> Result<bool> {
+    // The first column is 1 if another connection blocked the checkpoint.
     let is_busy: bool =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     Ok(!is_busy)
@@ -121,7 +121,7 @@ fn compact(path: &Path) -> Result<WipeOutcome, StoreError> {
     let connection = open_whole(path)?;
     let rewrite = || -> Result<bool> {
         connection.execute_batch("VACUUM")?;
-        empty_log(&connection)
+        checkpoint_log(&connection)
     };
     match rewrite() {
         Ok(true) => Ok(WipeOutcome::Clean),
@@ -132,8 +132,8 @@ fn compact(path: &Path) -> Result<WipeOutcome, StoreError> {
 }
 
 fn back_up(path: &Path, to: &Path, seen: &dyn Fn(u64, u64)) -> Result<(), StoreError> {
-    // This migrates an older schema.
-    drop(open_whole(path)?);
+    // Migrates an older schema. Closed last: unlike the reader, it can then remove the write-ahead log.
+    let _writer = open_whole(path)?;
     let not_created = |error| creation_error(to, &error);
     if to.try_exists().map_err(not_created)? {
         return Err(failed(format!("`{}` exists already", to.display())));

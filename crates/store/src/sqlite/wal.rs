@@ -1,4 +1,4 @@
-//! The write-ahead log as a file: the writer waits for the disk here.
+//! Syncing SQLite's write-ahead log to disk.
 
 use super::failure::{Failure, place_of};
 use super::place::beside;
@@ -9,16 +9,17 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// The log of an open database. SQLite neither replaces nor deletes the file while a connection is open.
+/// The write-ahead log of an open database. The handle stays valid: SQLite does not replace or delete the file while a connection
+/// is open.
 pub(super) struct WriteAheadLog {
     file: File,
-    /// Why the disk did not take it. The kernel may have dropped what it could not write, and reports that only once, so that a later
-    /// sync proves nothing.
+    /// The error of a failed sync. It is permanent: the kernel reports a lost write only once, so a later sync that succeeds proves
+    /// nothing.
     failure: Option<io::Error>,
 }
 
 impl WriteAheadLog {
-    /// Leaves only the syncs of checkpoints to SQLite, and opens the log for the others.
+    /// Stops SQLite from syncing at each commit (it still does at checkpoints), and opens the log so that the caller can.
     pub(super) fn take_over(connection: &Connection, path: &Path) -> Result<Self, StoreError> {
         connection
             .execute_batch("PRAGMA synchronous = NORMAL")
@@ -39,7 +40,7 @@ impl WriteAheadLog {
         }
     }
 
-    /// Returns the error of a sync that failed before.
+    /// Fails if an earlier sync failed.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         self.failure.as_ref().map_or(Ok(()), |error| {
             Err(failed(format!(
@@ -48,8 +49,8 @@ impl WriteAheadLog {
         })
     }
 
-    /// Waits until the disk has all commits. If this fails, the last ones are visible but may be lost: what was decided on them must
-    /// not be carried out, so nothing is written any more until lango reads the database again.
+    /// Waits until all commits are on disk. If the sync fails, recent commits may be lost although readers see them. The store then
+    /// rejects all writes until lango is restarted, so that nothing acts on data that may vanish.
     pub(super) fn sync(&mut self) -> Result<(), StoreError> {
         self.failure = self.file.sync_data().err();
         self.check()

@@ -5,8 +5,8 @@
 //! and with it at most one disk sync, serves the whole group. The jobs are answered after that; if the commit fails, all of them
 //! get that error and none is stored.
 //!
-//! The thread syncs the write-ahead log itself. SQLite would do it in each commit or in none, and parses a statement for each change
-//! of that setting.
+//! The thread syncs the write-ahead log itself, because only some commits need it. Changing `PRAGMA synchronous` between commits
+//! would work too, but SQLite parses the statement each time.
 
 use super::connection::{execute, open_whole, open_writer};
 use super::failure::{Failure, place_of, sqlite_error};
@@ -158,7 +158,7 @@ fn write_until_closed(
     }
 }
 
-/// Stores a group with one commit and returns the result of each job, in their order.
+/// Runs a group of jobs in one transaction. Returns one result per job, in the same order.
 fn store_group(
     connection: &mut Connection,
     path: &Path,

@@ -37,8 +37,8 @@ impl Reporter {
         }
     }
 
-    /// Returns whether another task has the message of this new one. Ask this before work outside of [`Self::open_with`]: that work
-    /// would be aborted as soon as the duplicate is noticed.
+    /// Returns whether the message of this new task is a duplicate that already opened another task. Check this before any side
+    /// effect that comes earlier than [`Self::open_with`], because the server aborts the run of a duplicate.
     pub async fn is_duplicate(&self) -> Result<bool, StoreError> {
         match &self.opening {
             Some(opening) => opening.is_duplicate().await,

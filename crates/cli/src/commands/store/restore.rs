@@ -65,7 +65,7 @@ async fn restore_file(app: &App, from: &Path, to: &Path) -> Result<InFlight, Fai
         let message = format!("`{}` is in use, or was not closed", from.display());
         return Err(usage(message, "restore a file of `lango store backup`"));
     }
-    // A log that is left of another database would be applied to this one.
+    // SQLite would replay the leftover log of another database into this one.
     for suffix in ["", "-wal", "-shm", "-journal"] {
         let taken = beside(to, suffix);
         if taken.try_exists().unwrap_or(true) {
@@ -82,8 +82,8 @@ async fn restore_file(app: &App, from: &Path, to: &Path) -> Result<InFlight, Fai
         copy(from, &part)?;
         let store = Store::open_sqlite(&part, app.tree.root.name.clone())?;
         let in_flight = mark(app, &store).await?;
-        // Only the file itself gets the name of the database.
-        if !store.empty_log().await? {
+        // The log is not moved along with the file, so it must be empty.
+        if !store.checkpoint_log().await? {
             let message = format!("another program reads `{}`", part.display());
             return Err(Failure::new(Exit::Failed, message).next("end it, then restore again"));
         }

@@ -116,9 +116,9 @@ async fn sockets_are_counted_in_networks_of_ones_own_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_is_ended_when_the_kernel_kills_one_of_its_processes_for_memory() {
+async fn a_command_is_killed_when_the_oom_killer_kills_one_of_its_processes() {
     if !is_root() {
-        // Only root can make the control group.
+        // Only root can create the control group.
         return;
     }
     let layers = Layers {

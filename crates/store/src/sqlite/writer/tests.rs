@@ -135,14 +135,14 @@ fn only_jobs_that_must_survive_the_machine_wait_for_the_disk() {
     assert_eq!(durability_of(&[&quiet, &binding]), Durability::Machine);
 }
 
-/// A log whose disk fails: pipes cannot be synced.
+/// A log whose sync fails, because it is a pipe.
 fn failing_disk() -> WriteAheadLog {
     let (reader, _writer) = std::io::pipe().unwrap();
     WriteAheadLog::of(std::os::fd::OwnedFd::from(reader).into())
 }
 
 #[test]
-fn after_a_sync_that_failed_nothing_is_written_any_more() {
+fn after_a_failed_sync_all_writes_are_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let (mut connection, path) = open_with_sessions(&folder);
     let mut wal = failing_disk();

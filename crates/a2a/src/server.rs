@@ -121,6 +121,11 @@ impl AgentServer {
         operations::refresh(&self.shared, (user.clone(), id.to_owned())).await;
     }
 
+    /// Cancels a user's task as a request of the protocol does. Returns whether there was one that could be cancelled.
+    pub async fn cancel(&self, user: &UserId, id: &str) -> bool {
+        operations::cancel(&self.shared, (user.clone(), id.to_owned())).await
+    }
+
     /// Waits until the next scan is due: after [`recover_every`](ServerLimits::recover_every), or when a resumed task is
     /// over. Returns false when the server takes no new work.
     pub async fn next_recovery(&self) -> bool {

@@ -2,23 +2,26 @@
 
 mod archive;
 mod examples;
+mod flags;
 mod payments;
 mod run;
 mod secrets;
 mod serve;
+mod tokens;
 
 pub use archive::{
     DeleteArguments, ExportArguments, ImportArguments, StoreCommand, VerifyArguments, WhichSessions,
 };
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use examples::read;
+pub use flags::with_flags_first;
 use lango_knowledge::Mode;
 pub use payments::{PaymentsCommand, WalletCommand};
 pub use run::RunArguments;
 pub use secrets::{BindArguments, MethodArguments, MethodsCommand, SecretsCommand};
 pub use serve::{Grace, ServeArguments};
-use std::ffi::OsString;
 use std::path::PathBuf;
+pub use tokens::{TokensCommand, WebArguments};
 
 /// What was typed.
 #[derive(Debug, Parser)]
@@ -46,32 +49,8 @@ pub struct Arguments {
 impl Arguments {
     /// Returns whether the command serves many callers at a time.
     pub fn is_server(&self) -> bool {
-        matches!(self.command, Some(Command::Serve(_)))
+        matches!(self.command, Some(Command::Serve(_) | Command::Web(_)))
     }
-}
-
-/// The same command line with every `-c KEY=VALUE` in front of the command. The parser would keep only those on one side of
-/// it, and a setting that is dropped in silence is worse than none.
-pub fn with_flags_first(typed: Vec<OsString>) -> Vec<OsString> {
-    let mut typed = typed.into_iter();
-    let mut first: Vec<OsString> = typed.next().into_iter().collect();
-    let mut rest = Vec::new();
-    while let Some(argument) = typed.next() {
-        if argument == "--" {
-            rest.push(argument);
-            break;
-        }
-        let is_flag = argument.as_encoded_bytes().starts_with(b"-c");
-        if argument == "-c" {
-            first.push(argument);
-            first.extend(typed.next());
-        } else if is_flag {
-            first.push(argument);
-        } else {
-            rest.push(argument);
-        }
-    }
-    first.into_iter().chain(rest).chain(typed).collect()
 }
 
 /// The commands.
@@ -79,8 +58,16 @@ pub fn with_flags_first(typed: Vec<OsString>) -> Vec<OsString> {
 pub enum Command {
     /// Run one turn: the answer on stdout, progress on stderr
     Run(RunArguments),
-    /// Let others call this lango as an agent, over the A2A protocol
+    /// Open the page: see who acts, answer approvals, look into every call
+    Web(WebArguments),
+    /// Serve the page, the HTTP API and the A2A protocol, without opening a browser
     Serve(ServeArguments),
+    /// Create, list and revoke tokens of the HTTP API, and links that sign a browser in
+    Tokens {
+        /// What to do with them.
+        #[command(subcommand)]
+        command: TokensCommand,
+    },
     /// Show the agents, their tools, and what they are told; write new ones
     Agents(AgentsArguments),
     /// List, show or resume sessions; export, import, verify or delete them

@@ -1,17 +1,17 @@
 //! The commands: each takes what was typed, does its work through the library, and says how it ended.
 
-mod agents;
-mod approvals;
-mod archive;
+pub(crate) mod agents;
+pub(crate) mod approvals;
+pub(crate) mod archive;
 mod ask;
 mod chat;
 mod config;
-mod doctor;
+pub(crate) mod doctor;
 mod input;
-mod knowledge;
-mod mcp;
+pub(crate) mod knowledge;
+pub(crate) mod mcp;
 mod memory;
-mod models;
+pub(crate) mod models;
 mod payments;
 mod present;
 mod retention;
@@ -22,6 +22,7 @@ mod sessions;
 mod setup;
 mod skills;
 mod store;
+mod tokens;
 mod trash;
 mod trust;
 mod watch;
@@ -39,7 +40,18 @@ pub async fn run(arguments: Arguments) -> Exit {
         None if std::io::stdin().is_terminal() => chat::chat(config).await,
         None => run::run(config, run::piped()).await,
         Some(Command::Run(arguments)) => run::run(config, arguments).await,
-        Some(Command::Serve(arguments)) => serve::serve_command(config, arguments).await,
+        Some(Command::Serve(arguments)) => {
+            serve::serve_command(config, arguments, serve::Purpose::Serve).await
+        }
+        Some(Command::Web(arguments)) => {
+            let purpose = if arguments.no_open {
+                serve::Purpose::WebWithoutBrowser
+            } else {
+                serve::Purpose::Web
+            };
+            serve::serve_command(config, arguments.serve, purpose).await
+        }
+        Some(Command::Tokens { command }) => tokens::tokens(config, command).await,
         Some(Command::Agents(arguments)) => agents::agents(config, arguments).await,
         Some(Command::Sessions { command }) => sessions::sessions(config, command).await,
         Some(Command::Store { command }) => store::store(config, command).await,

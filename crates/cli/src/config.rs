@@ -47,7 +47,7 @@ pub use settings::{
     MemoryConfig, ProviderConfig, ServerConfig, SessionSettings, Settings, SkillSettings,
     ToolSettings, VaultSettings,
 };
-pub use show::{Layout, show};
+pub use show::{Layout, json, show};
 pub use surroundings::{
     NEW_VAULT_PASSPHRASE, Paths, SERVER_VAULT_PASSPHRASE, Surroundings, VAULT_PASSPHRASE,
 };

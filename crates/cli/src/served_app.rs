@@ -1,17 +1,26 @@
 //! The program around the server: a runner with the agents that are configured now, the store, and memory after each turn.
 
+mod api;
+
 use crate::app::App;
 use crate::exit::Failure;
 use crate::mcp::Mcp;
 use crate::memory_queue::MemoryQueue;
 use crate::screen;
 use crate::sessions::Sessions;
-use lango_core::{Model, SessionCatalog, SessionId, TaskLog, UserId};
-use lango_engine::{InterruptedTurns, Runner};
+use lango_a2a::server::AgentServer;
+use lango_api::Feeds;
+use lango_core::{BoxFuture, Model, SessionCatalog, SessionId, TaskLog, TurnId, UserId};
+use lango_engine::{InterruptedTurns, Runner, Shown};
+use lango_knowledge::Library;
 use lango_net::Egress;
-use lango_server::{Notice, ServerContext};
-use std::sync::{Arc, Mutex, PoisonError};
+use lango_server::{Notice, ServerContext, latest_attempt};
+use lango_store::Store;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+
+/// Sessions that are exported at a time.
+const MAX_EXPORTS: usize = 2;
 
 /// The context of turns that callers start.
 pub struct ServedApp {
@@ -22,6 +31,17 @@ pub struct ServedApp {
     egress: Egress,
     errors: RecentErrors,
     interrupted: InterruptedTurns,
+    store: Arc<Store>,
+    feeds: Arc<Feeds>,
+    library: Option<Library>,
+    /// The flags of the command line, for checks that read the configuration again.
+    flags: Vec<String>,
+    /// Serializes those checks.
+    checks: tokio::sync::Mutex<()>,
+    /// Permits to export a session, whose log is verified first.
+    exports: Arc<tokio::sync::Semaphore>,
+    /// The server of tasks, which is built on this.
+    server: OnceLock<AgentServer>,
 }
 
 /// Errors that were printed lately, so that an outage does not print one line for each task.
@@ -64,6 +84,8 @@ impl ServedApp {
         sessions: Sessions,
         model: Arc<dyn Model>,
         interrupted: InterruptedTurns,
+        feeds: Arc<Feeds>,
+        flags: Vec<String>,
     ) -> Result<Self, Failure> {
         let runner = app.runner(&sessions, &model)?.with_interrupted(interrupted);
         let memory = app
@@ -73,6 +95,8 @@ impl ServedApp {
             .map(MemoryQueue::new);
         let mcp = Arc::clone(&app.mcp);
         let egress = app.egress.clone();
+        let library = app.knowledge.as_ref().map(|known| known.library.clone());
+        let store = Arc::clone(&app.kept.database);
         Ok(Self {
             agents: Mutex::new(Agents { app, model, runner }),
             sessions,
@@ -81,13 +105,32 @@ impl ServedApp {
             egress,
             errors: RecentErrors::default(),
             interrupted,
+            store,
+            feeds,
+            library,
+            flags,
+            checks: tokio::sync::Mutex::default(),
+            exports: Arc::new(tokio::sync::Semaphore::new(MAX_EXPORTS)),
+            server: OnceLock::new(),
         })
+    }
+
+    /// Sets the server whose tasks are updated and cancelled. A second call changes nothing.
+    pub fn set_server(&self, server: AgentServer) {
+        let _ = self.server.set(server);
     }
 
     /// Returns the users whose turns run here.
     pub fn users(&self) -> Vec<UserId> {
-        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-        agents.app.users()
+        self.with_app(App::users)
+    }
+
+    fn with_app<T>(&self, read: impl FnOnce(&App) -> T) -> T {
+        read(&self.lock().app)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Agents> {
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends the MCP servers that were started.
@@ -98,7 +141,7 @@ impl ServedApp {
 
 impl ServerContext for ServedApp {
     fn runner(&self) -> Runner {
-        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut agents = self.lock();
         // If new agents cannot be added, the earlier ones stay.
         if let Ok(true) = agents.app.take_in()
             && let Ok(runner) = agents.app.runner(&self.sessions, &agents.model)
@@ -135,6 +178,22 @@ impl ServerContext for ServedApp {
             }
         };
         screen::say(&text);
+    }
+
+    fn turn_shown(&self, session: &SessionId, turn: &TurnId, shown: &Shown) {
+        self.feeds.publish(session, turn, shown);
+    }
+
+    fn turn_continued<'a>(&'a self, user: &'a UserId, turn: &'a TurnId) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(server) = self.server.get() else {
+                return;
+            };
+            // If the task cannot be read now, the next request for it updates it.
+            if let Ok(Some(task)) = latest_attempt(&*self.sessions.tasks, user, turn).await {
+                server.refresh(user, &task.id).await;
+            }
+        })
     }
 
     fn turn_ended(&self, user: &UserId, session: &SessionId) {

@@ -2,10 +2,11 @@
 //!
 //! Everything the other crates say to each other is said in these types: a [`Session`](SessionId) is a conversation, a
 //! turn is one input of the user and all that follows until the answer, and an [`Event`] is one stored fact of a turn.
-//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`TaskLog`], [`WebCache`], [`VaultStore`], [`PaymentStore`], [`Changes`], [`Clock`], [`Ids`]) are small object-safe traits.
+//! The seams ([`Model`], [`Tool`], [`RemoteAgent`], [`SessionStore`], [`SessionCatalog`], [`TaskStore`], [`TaskLog`], [`WebCache`], [`VaultStore`], [`PaymentStore`], [`Changes`], [`TokenStore`], [`Clock`], [`Ids`]) are small object-safe traits.
 //!
 //! This crate performs no I/O and knows no runtime and no database.
 
+mod access;
 mod ambient;
 mod approval;
 mod attachment;
@@ -32,6 +33,7 @@ mod tool;
 mod vault;
 mod web_cache;
 
+pub use access::{AccessToken, Scope, Scopes, TokenDigest, TokenKind, TokenStore};
 pub use ambient::{Clock, Environment, Ids, Timestamp};
 pub use approval::{Answer, AnsweredBy, ApprovalRequest, Asks, Grant, Waiting};
 pub use attachment::{AttachedFile, Attachment, AttachmentContents, AttachmentStore, image_type};
@@ -60,7 +62,8 @@ pub use schema::Schema;
 pub use source::{Source, Trust};
 pub use store::{
     Approvals, Batch, Exchange, ExchangeAnswer, NewSession, Page, SessionCatalog, SessionHead,
-    SessionStore, SessionSummary, StoreError, UnfinishedTurn,
+    SessionQuery, SessionStatus, SessionStore, SessionSummary, StoreError, UnfinishedTurn,
+    UsageQuery, UsageRow,
 };
 pub use task::{
     Change, Changes, Opened, Put, RunningTask, TaskLog, TaskPage, TaskQuery, TaskRecord, TaskStore,

@@ -44,6 +44,13 @@ pub trait SessionStore: Send + Sync {
         turn: &TurnId,
     ) -> BoxFuture<'_, Result<Vec<Event>, StoreError>>;
 
+    /// Reads the exchanges that a turn of the past was shown as its history, oldest first. Fails if there is no such turn.
+    fn history_of(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Vec<Exchange>, StoreError>>;
+
     /// Reads the grants that apply to later calls: those given in this session, and those its user gave for this folder.
     /// Revoked ones are not among them.
     fn grants(
@@ -66,8 +73,20 @@ pub trait SessionCatalog: Send + Sync {
     fn list(
         &self,
         user: &UserId,
-        limit: usize,
+        query: SessionQuery,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+
+    /// Changes the title of a user's session. Fails with [`StoreError::NotFound`] if the user has no such session.
+    fn rename(
+        &self,
+        user: &UserId,
+        session: &SessionId,
+        title: &str,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Sums the usage of a user's model calls by day, agent and model, in that order. Only sessions that were used since the
+    /// start are read.
+    fn usage(&self, query: UsageQuery) -> BoxFuture<'_, Result<Vec<UsageRow>, StoreError>>;
 
     /// Lists a user's sessions whose id begins with `prefix`, by id.
     fn find(
@@ -90,6 +109,75 @@ pub trait SessionCatalog: Send + Sync {
 
     /// Revokes a user's grant. Fails with [`StoreError::NotGranted`] if there is none.
     fn revoke(&self, user: &UserId, grant: &ApprovalId) -> BoxFuture<'_, Result<(), StoreError>>;
+}
+
+/// Which of a user's sessions to list.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionQuery {
+    /// Only sessions whose title contains this text, in upper or lower case, or whose id is this text.
+    pub search: Option<String>,
+    /// Only sessions with this status.
+    pub status: Option<SessionStatus>,
+    /// Only sessions after this one in the list: when it was updated, and its id.
+    pub after: Option<(Timestamp, SessionId)>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+impl SessionQuery {
+    /// Selects the most recently used sessions.
+    pub fn recent(limit: usize) -> Self {
+        Self {
+            limit,
+            ..Self::default()
+        }
+    }
+}
+
+/// How a session's last turn is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionStatus {
+    /// It has no outcome yet: it runs, or was interrupted.
+    Running,
+    /// It waits for an approval.
+    Waiting,
+    /// It ended without an answer: it failed, hit a limit, or was interrupted.
+    Failed,
+    /// It ended with an answer or was cancelled, or there is none.
+    Idle,
+}
+
+/// Whose usage to sum, and since when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UsageQuery {
+    /// The user.
+    pub user: UserId,
+    /// The start.
+    pub since: Timestamp,
+    /// How many sums to return at most.
+    pub limit: usize,
+}
+
+/// The usage of one agent with one model on one day.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UsageRow {
+    /// The number of days since 1970-01-01, in UTC.
+    pub day: u64,
+    /// The agent.
+    pub agent: AgentName,
+    /// The model.
+    pub model: Text,
+    /// The number of model calls.
+    pub calls: u64,
+    /// The tokens sent, those of a cache included.
+    pub input_tokens: u64,
+    /// The tokens sent that the provider had in its cache.
+    pub cached_tokens: u64,
+    /// The tokens received.
+    pub output_tokens: u64,
+    /// The cost in millionths of a US dollar, if the price of every call is known.
+    pub cost_micros: Option<u64>,
 }
 
 /// A user's pending requests and grants.
@@ -217,7 +305,7 @@ pub struct SessionSummary {
     pub id: SessionId,
     /// Whose it is.
     pub user: UserId,
-    /// The beginning of the first thing that was said.
+    /// The beginning of the first thing that was said, or what the user renamed it to.
     pub title: String,
     /// When it was made.
     pub created: Timestamp,
@@ -225,6 +313,12 @@ pub struct SessionSummary {
     pub updated: Timestamp,
     /// How many turns there are.
     pub turns: u64,
+    /// The `seq` of the last event.
+    pub events: u64,
+    /// How its last turn is doing.
+    pub status: SessionStatus,
+    /// Who sent the first message: `person`, `pipe` or `program`; none in logs that do not say it.
+    pub origin: Option<String>,
 }
 
 /// A turn without an outcome: it runs, waits for an approval, or was interrupted.

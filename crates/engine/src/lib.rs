@@ -34,8 +34,8 @@ pub use history::LookBack;
 pub use instruction::DELEGATE;
 pub use partition::{Home, Homes, Named, Partition, partition};
 pub use runner::{
-    Conversation, FirstCommit, InterruptedTurns, Runner, RunnerError, RunnerParts, Shown, Standing,
-    Stop, TurnCommit, TurnEnd, TurnReport,
+    Answers, Conversation, FirstCommit, InterruptedTurns, ModelCall, NotRecomputed, Runner,
+    RunnerError, RunnerParts, Shown, Standing, Stop, TurnCommit, TurnEnd, TurnReport,
 };
 pub use topology::{AgentSpec, OrchestratorTools, PrefixSpec, Topology, TopologyError};
 pub use tree::{

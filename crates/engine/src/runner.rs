@@ -3,6 +3,7 @@
 //!
 //! A [`Conversation`] is an open session. It runs one turn at a time, because a turn borrows it.
 
+mod answers;
 mod attachments;
 mod commit;
 mod conversation;
@@ -11,6 +12,7 @@ mod drive;
 mod going_on;
 mod grants;
 mod input;
+mod model_request;
 mod perform;
 mod remote;
 mod standing;
@@ -19,15 +21,18 @@ mod under_way;
 
 use crate::gate::{Gate, Rules};
 use crate::tree::Tree;
+pub use answers::Answers;
 pub use commit::{FirstCommit, TurnCommit};
 use commit::{Output, append, append_first, append_last};
 pub use conversation::Conversation;
 use input::check_input;
 use lango_core::{
     AgentName, ApprovalId, AttachedFile, Attachment, AttachmentStore, Batch, BusyPolicy, Clock,
-    Environment, Event, EventBody, Ids, Limits, Model, ModelSettings, Outcome, Recollection,
-    RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage, UserId, Waiting,
+    Environment, Event, EventBody, Extent, Ids, Limits, Model, ModelSettings, Outcome,
+    Recollection, RemoteAgent, SessionId, SessionStore, StoreError, Text, Trust, TurnId, Usage,
+    UserId, Waiting,
 };
+pub use model_request::{ModelCall, NotRecomputed};
 pub use standing::Standing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -294,6 +299,11 @@ impl Runner {
     /// with [`Conversation::turn_once`].
     pub fn start_as(&self, user: UserId, session: SessionId) -> Conversation {
         Conversation::unsaved(self, user).named(session)
+    }
+
+    /// Returns what a call that waits would change, in the words of its tool.
+    pub async fn preview(&self, waiting: &Waiting, extent: Extent) -> Option<String> {
+        self.parts.gate.preview(&waiting.request, extent).await
     }
 
     /// Stores files of a user for a message to come, and returns references in their order. One that cannot be attached

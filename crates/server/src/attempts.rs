@@ -6,7 +6,8 @@ use lango_core::{StoreError, TaskQuery, TaskRecord, TaskStore, TurnId, UserId};
 /// How many of a conversation's newest tasks are searched. Attempts at the message of its last turn are among them.
 const MAX_TASKS: usize = 256;
 
-pub(crate) async fn latest_attempt(
+/// Returns the latest attempt at the message of a turn, if the turn has a task.
+pub async fn latest_attempt(
     tasks: &dyn TaskStore,
     user: &UserId,
     turn: &TurnId,

@@ -1,7 +1,7 @@
 //! The auth middleware. A web page in a browser can send requests to this machine too, so the host must be one of ours, an
 //! origin must equal the host, and the caller must know the token. All of it is checked before a byte of the body is read.
 
-use crate::{HEALTH, READY};
+use crate::HEALTH;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -47,14 +47,30 @@ impl Auth {
         self
     }
 
-    /// Puts the middleware around a router, and adds the health check.
+    /// Puts the check of the token around a router, whose requests get the user. The card stays public.
+    pub fn require_token(&self, router: Router) -> Router {
+        router.layer(from_fn_with_state(Arc::new(self.clone()), check_token))
+    }
+
+    /// Puts the checks of host and origin around a router, and adds the health check.
     pub fn guard(self, router: Router) -> Router {
         router
             .route(HEALTH, get(|| async { "ok\n" }))
-            .layer(from_fn_with_state(Arc::new(self), check))
+            .layer(from_fn_with_state(Arc::new(self), check_origin))
     }
 
-    fn check(&self, request: &Request) -> Result<(), Refusal> {
+    fn check_token(&self, request: &Request) -> Result<(), Refusal> {
+        match self.token {
+            Some(token)
+                if request.uri().path() != CARD && presented(request.headers()) != Some(token) =>
+            {
+                Err(Refusal::Token)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_origin(&self, request: &Request) -> Result<(), Refusal> {
         let headers = request.headers();
         let authority = request.uri().authority();
         let authority = authority.map(|authority| authority.as_str());
@@ -70,11 +86,7 @@ impl Auth {
         {
             return Err(Refusal::Origin);
         }
-        let is_open = matches!(request.uri().path(), CARD | HEALTH | READY);
-        match self.token {
-            Some(token) if !is_open && presented(headers) != Some(token) => Err(Refusal::Token),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 }
 
@@ -85,8 +97,15 @@ enum Refusal {
     Token,
 }
 
-async fn check(State(auth): State<Arc<Auth>>, mut request: Request, next: Next) -> Response {
-    match auth.check(&request) {
+async fn check_origin(State(auth): State<Arc<Auth>>, request: Request, next: Next) -> Response {
+    match auth.check_origin(&request) {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn check_token(State(auth): State<Arc<Auth>>, mut request: Request, next: Next) -> Response {
+    match auth.check_token(&request) {
         Ok(()) => {
             request.extensions_mut().insert(auth.user.clone());
             next.run(request).await

@@ -1,7 +1,7 @@
 //! What the server needs of the program around it.
 
-use lango_core::{SessionCatalog, SessionId, TaskLog, UserId};
-use lango_engine::Runner;
+use lango_core::{BoxFuture, SessionCatalog, SessionId, TaskLog, TurnId, UserId};
+use lango_engine::{Runner, Shown};
 use lango_net::Egress;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -22,6 +22,12 @@ pub trait ServerContext: Send + Sync + 'static {
 
     /// Starts what follows a turn, such as updating memory. The answer does not wait for it.
     fn turn_ended(&self, user: &UserId, session: &SessionId);
+
+    /// Passes on what a turn of a task shows while it runs.
+    fn turn_shown(&self, session: &SessionId, turn: &TurnId, shown: &Shown);
+
+    /// Updates the task of a turn, if it has one, after the turn was continued without it.
+    fn turn_continued<'a>(&'a self, user: &'a UserId, turn: &'a TurnId) -> BoxFuture<'a, ()>;
 
     /// Tells the operator.
     fn notify(&self, notice: Notice<'_>);

@@ -16,6 +16,7 @@ mod task_commit;
 mod task_runner;
 mod turn_events;
 
+pub use attempts::latest_attempt;
 pub use context::{Notice, ServerContext};
 pub use files::INPUT_MODES;
 pub use listen::{Bounds, serve};

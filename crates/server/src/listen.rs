@@ -18,6 +18,8 @@ pub struct Bounds {
     pub connections: usize,
     /// The time from the first byte of a request to the end of its headers.
     pub header_timeout: Duration,
+    /// The time that a client may take to read what was sent to it.
+    pub write_timeout: Duration,
     /// The time that open connections get to finish at the end.
     pub shutdown_timeout: Duration,
 }
@@ -27,6 +29,7 @@ impl Default for Bounds {
         Self {
             connections: 8192,
             header_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(60),
             shutdown_timeout: Duration::from_secs(3),
         }
     }
@@ -81,6 +84,9 @@ async fn connection(
 ) {
     // Streamed updates are small and must not be delayed; without the option they only come later.
     let _ = stream.set_nodelay(true);
+    // A client that does not read would keep its stream open for ever, also with a token that was revoked.
+    let timeout = u32::try_from(bounds.write_timeout.as_millis()).unwrap_or(u32::MAX);
+    let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, timeout);
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -16,7 +16,9 @@ use lango_a2a::server::{
     RunResult, StatusMessage, StopReason, StopSignal, TaskRun, first_attempt, is_further_attempt,
 };
 use lango_core::{BoxFuture, SessionId, StoreError, TurnId, UserId, UserInput};
-use lango_engine::{Conversation, InterruptedTurns, Runner, RunnerError, Standing, Stop, TurnEnd};
+use lango_engine::{
+    Conversation, InterruptedTurns, Runner, RunnerError, Shown, Standing, Stop, TurnEnd,
+};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -140,7 +142,11 @@ impl TaskRunner {
             drop(sender);
             end
         };
-        let both = async { tokio::join!(running, TurnEvents::new(reporter).report(events)) };
+        let session = Self::session_of(&run.user, &run.context);
+        let id = turn_of(&run.task);
+        let shown = |item: &Shown| self.context.turn_shown(&session, &id, item);
+        let reporting = TurnEvents::new(reporter).report(events, shown);
+        let both = async { tokio::join!(running, reporting) };
         let (end, ()) = tokio::select! {
             biased;
             () = shutdown(run.stop.clone(), &stop) => return Ok(RunResult::Deferred),

@@ -23,9 +23,10 @@ impl<'a> TurnEvents<'a> {
     }
 
     /// Reports all events. After an error the rest is only received, so that the turn does not wait.
-    pub async fn report(mut self, mut events: mpsc::Receiver<Shown>) {
+    pub async fn report(mut self, mut events: mpsc::Receiver<Shown>, shown: impl Fn(&Shown)) {
         let mut is_reporting = true;
         while let Some(item) = events.recv().await {
+            shown(&item);
             if is_reporting && self.report_event(item).await.is_err() {
                 is_reporting = false;
             }

@@ -6,9 +6,12 @@
 
 #![allow(missing_docs, reason = "the names say it")]
 
+mod fork;
 mod import;
 pub mod line;
 mod removal;
+
+pub use fork::Fork;
 
 use crate::attachments::digest_of;
 use crate::chain::{Chain, StoredEvent};

@@ -3,16 +3,49 @@
 use crate::Answer;
 use crate::approvals::{self, APPROVALS, REVOKE};
 use crate::archive::is_hidden;
-use crate::engine::{Engine, Result, Row, records, statements, values};
+use crate::engine::{Engine, Result, Row, Sql, records, sql, statements, values};
 use crate::store::Store;
+use crate::stored::not_found;
 use lango_core::{
-    ApprovalId, Approvals, SessionCatalog, SessionId, SessionSummary, StoreError, UnfinishedTurn,
-    UserId,
+    ApprovalId, Approvals, SessionCatalog, SessionId, SessionQuery, SessionStatus, SessionSummary,
+    StoreError, UnfinishedTurn, UsageQuery, UsageRow, UserId,
 };
+use std::borrow::Cow;
 
 impl SessionCatalog for Store {
-    fn list(&self, user: &UserId, limit: usize) -> Answer<'_, Vec<SessionSummary>> {
-        self.engine.query(SESSIONS, values![user, limit], summary)
+    fn list(&self, user: &UserId, query: SessionQuery) -> Answer<'_, Vec<SessionSummary>> {
+        let search = query.search.as_deref().unwrap_or_default();
+        let status = query.status.map_or("", status_name);
+        let (updated, id) = match &query.after {
+            Some((updated, id)) => (updated.0, id.as_str()),
+            None if search.is_empty() && status.is_empty() => {
+                return self
+                    .engine
+                    .query(SESSIONS, values![user, query.limit], summary);
+            }
+            None => (u64::MAX, ""),
+        };
+        let values = values![user, query.limit, search, updated, id, status];
+        self.engine.query(SOME_SESSIONS, values, summary)
+    }
+
+    fn rename(&self, user: &UserId, session: &SessionId, title: &str) -> Answer<'_, ()> {
+        let renamed = self.engine.execute(RENAME, values![user, session, title]);
+        let session = session.clone();
+        Box::pin(async move {
+            match renamed.await? {
+                0 => Err(not_found(&session)),
+                _ => {
+                    self.notify_session(&session);
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    fn usage(&self, query: UsageQuery) -> Answer<'_, Vec<UsageRow>> {
+        let values = values![query.user, query.since.0, query.limit];
+        self.engine.query(USAGE, values, |row| row.read())
     }
 
     fn find(&self, user: &UserId, prefix: &str, limit: usize) -> Answer<'_, Vec<SessionSummary>> {
@@ -62,27 +95,116 @@ fn summary(row: Row<'_>) -> Result<SessionSummary> {
         created: row.get(3)?,
         updated: row.get(4)?,
         turns: row.get(5)?,
+        events: row.get::<Option<u64>>(6)?.unwrap_or(0),
+        status: status(&row.lossy(7)?),
+        origin: row.get::<Option<Cow<'_, str>>>(8)?.map(Cow::into_owned),
     })
+}
+
+fn status(name: &str) -> SessionStatus {
+    let known = [
+        SessionStatus::Running,
+        SessionStatus::Waiting,
+        SessionStatus::Failed,
+    ];
+    let status = known
+        .into_iter()
+        .find(|status| status_name(*status) == name);
+    status.unwrap_or(SessionStatus::Idle)
+}
+
+fn status_name(status: SessionStatus) -> &'static str {
+    match status {
+        SessionStatus::Running => "running",
+        SessionStatus::Waiting => "waiting",
+        SessionStatus::Failed => "failed",
+        SessionStatus::Idle => "idle",
+    }
 }
 
 records! {
     UnfinishedTurn { session, user, turn, is_waiting }
+    UsageRow { day, agent, model, calls, input_tokens, cached_tokens, output_tokens, cost_micros }
+}
+
+/// The [`SessionStatus`] of a session. The event `turn.finished` starts with `{"type":"turn.finished","outcome":"`, so no JSON is
+/// parsed. The `LIMIT` keeps PostgreSQL from reading all approvals.
+macro_rules! status {
+    () => {
+        r#"CASE (SELECT finished FROM turns WHERE turns.session = sessions.id ORDER BY ordinal DESC LIMIT 1)
+           WHEN 0 THEN CASE WHEN (SELECT 1 FROM approvals
+                                   WHERE approvals.session = sessions.id AND approvals.pattern IS NULL LIMIT 1) = 1
+                       THEN 'waiting' ELSE 'running' END
+           WHEN 1 THEN CASE WHEN (SELECT substr(body, 36, 8) FROM events
+                                   WHERE events.session = sessions.id ORDER BY seq DESC LIMIT 1)
+                                 IN ('answered', 'cancelle') THEN 'idle' ELSE 'failed' END
+           ELSE 'idle' END"#
+    };
 }
 
 /// Selects what [`summary`] reads.
 macro_rules! summaries {
-    ($rest:literal) => {
+    ($($rest:expr),+) => {
         concat!(
             r#"SELECT id, "user", title, created, updated,
-            (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id)
+            (SELECT coalesce(max(ordinal) + 1, 0) FROM turns WHERE turns.session = sessions.id),
+            (SELECT seq FROM events WHERE events.session = sessions.id ORDER BY seq DESC LIMIT 1), "#,
+            status!(),
+            r#",
+            (SELECT /*sqlite CASE WHEN json_valid(body) THEN body ->> '$.origin.kind' END*/
+                    /*postgres substring(body from '"origin":\{"kind":"([a-z]+)"')*/
+               FROM events WHERE events.session = sessions.id AND events.seq = 1)
        FROM sessions WHERE "user" = $1"#,
-            $rest
+            $($rest),+
         )
     };
 }
 
+/// A page of a user's sessions after the cursor (`$4`, `$5`), filtered by text (`$3`) and status (`$6`); an empty filter matches
+/// all. PostgreSQL may read and sort all sessions of the user.
+const SOME_SESSIONS: Sql = sql!(summaries!(
+    r#" AND updated <= $4 AND (updated < $4 OR id > $5)
+            AND ($3 = '' OR id = $3 OR /*sqlite instr*/ /*postgres strpos*/(lower(title), lower($3)) > 0)
+            AND ($6 = '' OR $6 = "#,
+    status!(),
+    ") ORDER BY updated DESC, id LIMIT $2"
+));
+
+/// The usage of a user's model calls since `$2`. It reads the events of all sessions used since then.
+const USAGE: Sql = sql!(
+    sqlite: r#"SELECT time / 86400000, author, model, count(*), sum(input), sum(cached), sum(output),
+            CASE WHEN count(*) = count(cost) THEN sum(cost) END
+       FROM (SELECT events.time, events.author, coalesce(events.body ->> '$.model', '') AS model,
+                    coalesce(events.body ->> '$.usage.input_tokens', 0) AS input,
+                    coalesce(events.body ->> '$.usage.cached_tokens', 0) AS cached,
+                    coalesce(events.body ->> '$.usage.output_tokens', 0) AS output,
+                    events.body ->> '$.cost_micros' AS cost
+               FROM sessions JOIN events ON events.session = sessions.id
+              WHERE sessions."user" = ?1 AND sessions.updated >= ?2 AND events.time >= ?2
+                AND events.body LIKE '{"type":"agent.message",%' AND json_valid(events.body)) AS calls
+      WHERE model <> ''
+      GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT ?3"#,
+    // Its JSON operators refuse a text with the escape of U+0000, so the fields are found by their place: before them, all quotes
+    // within strings are escaped.
+    postgres: r#"SELECT time / 86400000, author, model, count(*), sum(input)::bigint, sum(cached)::bigint,
+            sum(output)::bigint, CASE WHEN count(*) = count(cost) THEN sum(cost)::bigint END
+       FROM (SELECT events.time, events.author,
+                    substring(events.body from '"final":(?:true|false),"model":"([^"]*)","usage":') AS model,
+                    substring(events.body from '"usage":\{"input_tokens":([0-9]+)')::bigint AS input,
+                    substring(events.body from '"cached_tokens":([0-9]+)')::bigint AS cached,
+                    substring(events.body from '"output_tokens":([0-9]+)')::bigint AS output,
+                    substring(events.body from '"reasoning_tokens":[0-9]+\},"cost_micros":([0-9]+)')::bigint AS cost
+               FROM sessions JOIN events ON events.session = sessions.id
+              WHERE sessions."user" = $1 AND sessions.updated >= $2 AND events.time >= $2
+                AND events.body LIKE '{"type":"agent.message",%') AS calls
+      WHERE model <> ''
+      GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 LIMIT $3"#
+);
+
 statements! {
     SESSIONS: summaries!(" ORDER BY updated DESC, id LIMIT $2");
+
+    RENAME: r#"UPDATE sessions SET title = $3 WHERE id = $2 AND "user" = $1"#;
 
     /// Sessions in a range of ids: from a prefix to the greatest id that starts with it.
     SESSIONS_WITH_PREFIX: summaries!(" AND id >= $2 AND id <= $2 || /*sqlite char(1114111)*/ /*postgres chr(1114111)*/ ORDER BY id LIMIT $3");

@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+mod access_tokens;
 mod agent_memory;
 mod approvals;
 pub mod archive;
@@ -28,6 +29,7 @@ mod chain;
 mod engine;
 pub mod graph;
 mod library;
+mod live_changes;
 mod log;
 mod payment;
 mod postgres;
@@ -56,6 +58,7 @@ pub use library::{
     LearningRow, NewChunk, NewDocument, QueryWord, Ranking, Removal, SearchHit, VectorOutcome,
     VectorSearch,
 };
+pub use live_changes::LiveChanges;
 pub use postgres::{PostgresOptions, without_password};
 pub use sqlite::lock::ServerLock;
 pub use store::Store;

@@ -14,13 +14,12 @@ pub(crate) use batch::Ends;
 use crate::Answer;
 use crate::approvals::{self, GRANTS};
 use crate::engine::{Durability, Engine, Result, Row, Tx, stored, values};
-use crate::postgres::renewer::EVENTS as CHANNEL;
 use crate::store::Store;
 use crate::stored::{check_user, event, not_found};
 use crate::tasks::{TaskWrite, TaskWritten};
 use append::{Guard, NewEvents, append};
 use lango_core::{
-    AgentName, Batch, BoxLease, BusyPolicy, Event, Grant, NewSession, Page, RemoteThread,
+    AgentName, Batch, BoxLease, BusyPolicy, Event, Exchange, Grant, NewSession, Page, RemoteThread,
     SessionHead, SessionId, SessionStore, StoreError, TurnId,
 };
 use statements::*;
@@ -89,6 +88,13 @@ impl SessionStore for Store {
         self.engine.query(TURN_EVENTS, values, read)
     }
 
+    fn history_of(&self, session: &SessionId, turn: &TurnId) -> Answer<'_, Vec<Exchange>> {
+        let given = (session.clone(), turn.clone(), self.root_agent.clone());
+        self.engine.read(given, |tx, (session, turn, root_agent)| {
+            Box::pin(history::history_of(tx, session, turn, root_agent))
+        })
+    }
+
     fn grants(&self, session: &SessionId, folder: &str) -> Answer<'_, Vec<Grant>> {
         let given = (session.clone(), folder.to_owned());
         self.engine.read(given, |tx, (session, folder)| {
@@ -154,13 +160,13 @@ impl Store {
                 .engine
                 .write_log(durability, new, |tx, new| Box::pin(append(tx, new)));
             match (append.await, &self.engine) {
-                (Ok(appended), engine) => {
+                (Ok(appended), _) => {
                     if let Some(lease) = lease.filter(|_| is_last) {
                         lease.note_release();
                     }
                     if let Some(end) = appended.end {
                         self.ends.remember(&session, end);
-                        engine.notify(CHANNEL, session.as_str());
+                        self.notify_session(&session);
                     }
                     Ok(appended.task)
                 }

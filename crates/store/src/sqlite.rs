@@ -127,7 +127,7 @@ impl SqliteEngine {
     }
 
     /// Returns the path of the file; `None` if the database is in memory.
-    fn path(&self) -> Option<&Path> {
+    pub(crate) fn path(&self) -> Option<&Path> {
         match &self.connections {
             Connections::Memory(_) => None,
             Connections::File { writer, .. } => Some(&writer.path),

@@ -3,7 +3,9 @@
 use crate::archive::verify_record;
 use crate::engine::Engine;
 use crate::library::nearest::BitsCache;
+use crate::live_changes::OwnChanges;
 use crate::log::Ends;
+use crate::postgres::renewer::EVENTS;
 use crate::postgres::{PostgresEngine, PostgresOptions};
 use crate::sqlite::SqliteEngine;
 use crate::sqlite::lock::ServerLock;
@@ -26,6 +28,7 @@ pub struct Store {
     pub(crate) root_agent: AgentName,
     /// Where logs are known to end.
     pub(crate) ends: Ends,
+    pub(crate) own_changes: OwnChanges,
 }
 
 impl Store {
@@ -58,6 +61,7 @@ impl Store {
             bits: Arc::default(),
             root_agent,
             ends: Ends::default(),
+            own_changes: OwnChanges::default(),
         }
     }
 
@@ -161,6 +165,12 @@ impl Store {
         }
     }
 
+    /// Notifies subscribers in this process and in other replicas that a session changed.
+    pub(crate) fn notify_session(&self, session: &SessionId) {
+        self.own_changes.notify(session);
+        self.engine.notify(EVENTS, session.as_str());
+    }
+
     /// Checks a session's log as [`verify_record`] does. Returns the number of its events.
     pub async fn verify(&self, session: &SessionId) -> Result<u64, StoreError> {
         let record = self.session_record(session).await?;
@@ -174,7 +184,7 @@ impl Default for Store {
     }
 }
 
-/// Only replicas that share a PostgreSQL database tell each other; for a file there are no hints.
+/// What other replicas change in a PostgreSQL database. See [`LiveChanges`](crate::LiveChanges) for all changes.
 impl Changes for Store {
     fn changes(&self) -> BoxStream<'static, Change> {
         match &self.engine {

@@ -136,6 +136,11 @@ macro_rules! session_store_contract {
             a_user_sees_no_session_of_another
             a_session_is_found_by_the_beginning_of_its_id
             a_session_is_called_by_the_first_thing_that_was_said
+            sessions_are_listed_page_by_page
+            sessions_are_found_by_status_and_text
+            a_session_can_be_renamed_by_its_user
+            usage_is_summed_by_day_agent_and_model
+            the_history_of_an_earlier_turn_is_what_it_was_shown
             a_request_waits_until_it_is_answered
             an_answer_for_longer_holds_in_its_session_or_its_folder
             a_grant_that_is_taken_back_holds_no_more

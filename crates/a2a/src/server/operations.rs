@@ -57,6 +57,12 @@ pub(super) async fn perform(
     }
 }
 
+/// Cancels a task. Returns whether there was one that could be cancelled.
+pub(super) async fn cancel(shared: &Arc<Shared>, key: Key) -> bool {
+    let cancelled = shared.ask(&key, Request::Cancel, Reply::Snapshot);
+    cancelled.await.is_ok()
+}
+
 /// Stores the files of a message with the agent; the rest of the message must fit into a task. After that the large body is
 /// dropped, and its slot is free.
 async fn store_files(

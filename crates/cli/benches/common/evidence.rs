@@ -55,7 +55,11 @@ impl Log {
     pub async fn read<S: SessionStore + SessionCatalog>(store: &S) -> Self {
         let mut log = Self::default();
         let callers = UserId::from(CALLERS);
-        for session in store.list(&callers, ALL).await.expect("the sessions") {
+        for session in store
+            .list(&callers, lango_core::SessionQuery::recent(ALL))
+            .await
+            .expect("the sessions")
+        {
             let all = Page {
                 from: 1,
                 limit: ALL,

@@ -198,7 +198,10 @@ fn open_questions(events: &[Event]) -> BTreeSet<String> {
 async fn go_on(store: &Arc<Store>, random: &mut Random, found: &mut Found) {
     let runner = runner(Arc::clone(store) as Arc<dyn SessionStore>);
     let (nobody, _) = mpsc::channel(1);
-    let sessions = store.list(&UserId::from(USER), ALL).await.unwrap();
+    let sessions = store
+        .list(&UserId::from(USER), lango_core::SessionQuery::recent(ALL))
+        .await
+        .unwrap();
     let picked = random.below(sessions.len().max(1) as u64);
     for (at, session) in sessions.iter().enumerate() {
         let mut talk = runner.open(session.id.clone()).await.unwrap();

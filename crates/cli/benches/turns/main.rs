@@ -15,6 +15,7 @@ mod common;
 mod model;
 mod server;
 mod soak;
+mod subscribers;
 
 use client::Load;
 use lango_testkit::postgres::Cluster;
@@ -85,6 +86,11 @@ fn main() {
         Some("client") => client::run(&arguments[1..]),
         Some("soak") => soak::run(count(&arguments, 20_000)),
         Some("approvals") => approvals::run(count(&arguments, 1_000)),
+        Some("watch") => subscribers::watch(&arguments[1..]),
+        Some("subscribers") => {
+            let readers = count(&arguments, 1_000);
+            subscribers::run(readers, readers.div_ceil(10));
+        }
         _ => measure(&arguments),
     }
 }

@@ -19,6 +19,7 @@ pub struct Setup {
     /// Whether unsafe calls wait for an approval. Otherwise they are allowed.
     pub asks: bool,
     pub max_running: Option<usize>,
+    pub max_streams: Option<usize>,
     pub cores: Option<[&'static str; 2]>,
 }
 
@@ -38,6 +39,7 @@ impl Setup {
             latency,
             asks: false,
             max_running: None,
+            max_streams: None,
             cores: None,
         }
     }
@@ -100,8 +102,14 @@ impl Server {
             let address = within(&cluster.address(), "turns");
             more += &format!("[session]\nstore = '{address}'\n");
         }
+        if setup.max_running.is_some() || setup.max_streams.is_some() {
+            more += "[server]\n";
+        }
         if let Some(running) = setup.max_running {
-            more += &format!("[server]\nmaxRunningTasks = {running}\n");
+            more += &format!("maxRunningTasks = {running}\n");
+        }
+        if let Some(streams) = setup.max_streams {
+            more += &format!("maxStreams = {streams}\n");
         }
         let url = format!("http://{}/v1", url.trim());
         let place = match setup.asks {
@@ -158,6 +166,21 @@ impl Server {
         LoadResult::parse(String::from_utf8_lossy(&output.stdout).trim())
     }
 
+    pub fn address(&self) -> String {
+        self.caller.address().to_string()
+    }
+
+    /// Creates an access token of the API.
+    pub fn api_token(&self) -> String {
+        let mut command = self.place.lango_with_home(&self.place.home());
+        let created = command
+            .args(["tokens", "create", "bench"])
+            .output()
+            .unwrap();
+        assert!(created.status.success(), "{created:?}");
+        String::from_utf8(created.stdout).unwrap().trim().to_owned()
+    }
+
     /// The CPU time that the server has spent.
     pub fn spent(&self) -> Duration {
         cpu::time_of(self.serving.id())
@@ -198,7 +221,7 @@ impl Drop for Server {
 }
 
 /// Starts this program in another role, on these cores.
-fn own_process(cores: Option<&str>, arguments: &[&str]) -> Child {
+pub fn own_process(cores: Option<&str>, arguments: &[&str]) -> Child {
     let program = std::env::current_exe().unwrap();
     let mut command = match cores {
         Some(cores) => {
@@ -210,6 +233,7 @@ fn own_process(cores: Option<&str>, arguments: &[&str]) -> Child {
     };
     command
         .args(arguments)
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap()

@@ -7,6 +7,27 @@ use std::ffi::OsString;
 /// The words of a command, and what can be typed.
 const EXAMPLES: &[(&[&str], &[&str])] = &[
     (&["agents", "new"], &["lango agents new reviewer"]),
+    (
+        &["tokens"],
+        &["lango tokens create laptop", "lango tokens link"],
+    ),
+    (
+        &["tokens", "create"],
+        &[
+            "lango tokens create laptop",
+            "lango tokens create phone --scope read --scope approve",
+            "lango tokens create ci --scope read --scope run --expires 30d",
+        ],
+    ),
+    (&["tokens", "list"], &["lango tokens list --json"]),
+    (&["tokens", "revoke"], &["lango tokens revoke k_1f2e"]),
+    (
+        &["tokens", "link"],
+        &[
+            "lango tokens link",
+            "lango tokens link --url https://lango.example",
+        ],
+    ),
     (&["sessions", "list"], &["lango sessions list --limit 5"]),
     (
         &["sessions", "show"],

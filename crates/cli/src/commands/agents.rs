@@ -178,7 +178,8 @@ fn instruction_of(tree: &Tree, name: &str) -> Result<String, Failure> {
     })
 }
 
-fn as_json(tree: &Tree, app: &App) -> Value {
+/// Returns the tree as JSON: who is there with which tools, and who is not and why.
+pub fn as_json(tree: &Tree, app: &App) -> Value {
     let roster = &app.roster;
     let tools = |agent: &Agent| -> Vec<Value> {
         agent

@@ -1,6 +1,6 @@
 //! `lango approvals`: what waits for an answer, what was granted, and taking it back.
 
-mod grants;
+pub(crate) mod grants;
 
 use super::ask::{Asker, reason};
 use super::memory::remember;

@@ -10,7 +10,7 @@ use crate::config::StoreLocation;
 use crate::exit::{Exit, Failure};
 use crate::screen::{self, Ticker, count, one_line};
 pub use delete::delete;
-pub use export::export;
+pub use export::{export, send as send_export};
 pub use import::import;
 use lango_core::{SessionId, StoreError, UserId};
 use lango_store::Store;

@@ -11,10 +11,11 @@ use crate::payment::PaymentHealth;
 use crate::redact::redact;
 use crate::screen::{self, Layout};
 use crate::{egress, web};
+use lango_core::SessionQuery;
 use lango_models::Offline;
 use lango_sandbox::Strength;
 use lango_store::VectorSearch;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// One thing that was looked at.
@@ -51,6 +52,44 @@ impl Mark {
 
 /// Runs the command.
 pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure> {
+    let (findings, exit) = all(config).await;
+    for finding in findings.iter().filter(|_| !as_json) {
+        let sign = finding.mark.sign();
+        // What follows on further lines stands below the first.
+        let detail = finding.detail.replace('\n', "\n                 ");
+        let line = format!("{sign} {:<14} {detail}", finding.name);
+        screen::print(&sanitize(&line))?;
+    }
+    if as_json {
+        screen::print(&screen::json(&rows(&findings), Layout::Indented)?)?;
+    }
+    let is_faulty = |finding: &Finding| finding.mark == Mark::Faulty;
+    Ok(if findings.iter().any(is_faulty) {
+        exit
+    } else {
+        Exit::Ok
+    })
+}
+
+/// Runs all checks and returns their results as JSON.
+pub async fn report(config: Vec<String>) -> Value {
+    rows(&all(config).await.0)
+}
+
+fn rows(findings: &[Finding]) -> Value {
+    let rows = findings.iter().map(|finding| {
+        json!({
+            "name": finding.name,
+            "ok": finding.mark != Mark::Faulty,
+            "warning": finding.mark == Mark::Warning,
+            "detail": finding.detail,
+        })
+    });
+    rows.collect()
+}
+
+/// Runs all checks. Returns their results without secrets, and the exit code if one of them failed.
+async fn all(config: Vec<String>) -> (Vec<Finding>, Exit) {
     let (findings, exit) = match App::load(config).await {
         Ok(app) => (examine(&app).await, Exit::Config),
         Err(failure) => {
@@ -62,37 +101,11 @@ pub async fn doctor(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
             (vec![finding], failure.exit)
         }
     };
-    let hidden = findings.into_iter().map(|finding| Finding {
+    let redacted = findings.into_iter().map(|finding| Finding {
         detail: redact(&finding.detail).into_owned(),
         ..finding
     });
-    let findings: Vec<Finding> = hidden.collect();
-    for finding in findings.iter().filter(|_| !as_json) {
-        let sign = finding.mark.sign();
-        // What follows on further lines stands below the first.
-        let detail = finding.detail.replace('\n', "\n                 ");
-        let line = format!("{sign} {:<14} {detail}", finding.name);
-        screen::print(&sanitize(&line))?;
-    }
-    if as_json {
-        let rows = findings.iter().map(|finding| {
-            let is_well = finding.mark != Mark::Faulty;
-            json!({
-                "name": finding.name,
-                "ok": is_well,
-                "warning": finding.mark == Mark::Warning,
-                "detail": finding.detail,
-            })
-        });
-        let rows: Vec<_> = rows.collect();
-        screen::print(&screen::json(&rows, Layout::Indented)?)?;
-    }
-    let is_faulty = |finding: &Finding| finding.mark == Mark::Faulty;
-    Ok(if findings.iter().any(is_faulty) {
-        exit
-    } else {
-        Exit::Ok
-    })
+    (redacted.collect(), exit)
 }
 
 async fn examine(app: &App) -> Vec<Finding> {
@@ -181,7 +194,7 @@ async fn examine_store(app: &App) -> Finding {
     let listed = match app.sessions().await {
         Ok(sessions) => sessions
             .catalog
-            .list(&app.user(), 1)
+            .list(&app.user(), SessionQuery::recent(1))
             .await
             .map_err(Failure::from),
         Err(failure) => Err(failure),

@@ -8,7 +8,7 @@ use crate::markdown::sanitize;
 use crate::screen::{self, Bar, Layout, age, count, one_line};
 use lango_core::{BoxLease, BusyPolicy, Clock, SessionId, StoreError, Trust};
 use lango_engine::SystemClock;
-use lango_knowledge::{AddOptions, AddReport, Hit, Mode, Progress, Query};
+use lango_knowledge::{AddOptions, AddReport, Document, Hit, Mode, Progress, Query};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -201,7 +201,23 @@ async fn search(
     Ok(())
 }
 
-fn hit(hit: &Hit) -> Value {
+/// Returns a document of a list as JSON.
+pub fn document(document: &Document) -> Value {
+    json!({
+        "id": document.id,
+        "collection": document.collection,
+        "session": document.session,
+        "source": document.source.name,
+        "trust": document.source.trust,
+        "title": document.title,
+        "size": document.size,
+        "added": document.added,
+        "chunks": document.chunks,
+    })
+}
+
+/// Returns a result of a search as JSON.
+pub fn hit(hit: &Hit) -> Value {
     json!({
         "id": hit.id,
         "document": hit.document,
@@ -223,22 +239,7 @@ async fn list(app: &App, known: &Knowledge, limit: usize, as_json: bool) -> Resu
         .await?;
     let shown = &documents[..documents.len().min(limit)];
     if as_json {
-        let rows: Vec<Value> = shown
-            .iter()
-            .map(|document| {
-                json!({
-                    "id": document.id,
-                    "collection": document.collection,
-                    "session": document.session,
-                    "source": document.source.name,
-                    "trust": document.source.trust,
-                    "title": document.title,
-                    "size": document.size,
-                    "added": document.added,
-                    "chunks": document.chunks,
-                })
-            })
-            .collect();
+        let rows: Vec<Value> = shown.iter().map(document).collect();
         return Ok(screen::print(&screen::json(&rows, Layout::Indented)?)?);
     }
     if shown.is_empty() {

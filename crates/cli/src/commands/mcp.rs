@@ -130,7 +130,7 @@ fn list(app: &App, as_json: bool) -> Result<Exit, Failure> {
 }
 
 /// How a server stands, without asking it.
-pub(super) fn status(server: &Overview) -> String {
+pub fn status(server: &Overview) -> String {
     let changed = server
         .tools
         .iter()

@@ -24,28 +24,12 @@ pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
     // The lists that were just read decide, so that what is shown and what answers agree.
     let choice = app.model_choice().choose().await;
     let chosen = choice.as_ref().ok().map(|choice| choice.model.name());
-    let mut lines = vec![Line::plain(
-        Offline::NAME,
-        "built-in rules, not an AI model",
-    )];
-    lines.extend(providers.iter().flat_map(lines_of));
-    if let Some(chosen) = chosen
-        && !lines.iter().any(|line| line.model == chosen)
-    {
-        lines.push(Line::plain(chosen, "not in its provider's list"));
-    }
+    let lines = lines(&providers, chosen);
     if as_json {
-        let rows: Vec<Value> = lines
-            .into_iter()
-            .map(|line| {
-                let mut row = json!({ "model": line.model, "note": line.note, "chosen": Some(line.model.as_str()) == chosen });
-                if let (Value::Object(row), Value::Object(facts)) = (&mut row, line.facts) {
-                    row.extend(facts);
-                }
-                row
-            })
-            .collect();
-        screen::print(&screen::json(&json!(rows), screen::Layout::Indented)?)?;
+        screen::print(&screen::json(
+            &rows(lines, chosen),
+            screen::Layout::Indented,
+        )?)?;
     } else {
         for Line { model, note, .. } in &lines {
             let mark = if Some(model.as_str()) == chosen {
@@ -66,6 +50,41 @@ pub async fn models(config: Vec<String>, as_json: bool) -> Result<Exit, Failure>
         choice.reason
     ));
     Ok(Exit::Ok)
+}
+
+/// Returns the models that can be chosen as JSON.
+pub async fn list(config: Vec<String>) -> Result<Value, Failure> {
+    let app = App::load(config).await?;
+    let providers = list_offers(&app.model_choice()).await;
+    let choice = app.model_choice().choose().await?;
+    let chosen = Some(choice.model.name());
+    Ok(rows(lines(&providers, chosen), chosen))
+}
+
+fn lines(providers: &[ProviderOffers], chosen: Option<&str>) -> Vec<Line> {
+    let mut lines = vec![Line::plain(
+        Offline::NAME,
+        "built-in rules, not an AI model",
+    )];
+    lines.extend(providers.iter().flat_map(lines_of));
+    if let Some(chosen) = chosen
+        && !lines.iter().any(|line| line.model == chosen)
+    {
+        lines.push(Line::plain(chosen, "not in its provider's list"));
+    }
+    lines
+}
+
+fn rows(lines: Vec<Line>, chosen: Option<&str>) -> Value {
+    let rows = lines.into_iter().map(|line| {
+        let is_chosen = Some(line.model.as_str()) == chosen;
+        let mut row = json!({ "model": line.model, "note": line.note, "chosen": is_chosen });
+        if let (Value::Object(row), Value::Object(facts)) = (&mut row, line.facts) {
+            row.extend(facts);
+        }
+        row
+    });
+    rows.collect()
 }
 
 /// The lines of a provider: what it offers, after the reason why that is not its own list of today.

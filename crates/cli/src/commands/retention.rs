@@ -6,7 +6,9 @@
 
 use crate::app::App;
 use crate::screen::{self, count};
-use lango_core::{BusyPolicy, Clock, SessionCatalog, SessionStore, StoreError, Timestamp, UserId};
+use lango_core::{
+    BusyPolicy, Clock, SessionCatalog, SessionQuery, SessionStore, StoreError, Timestamp, UserId,
+};
 use lango_engine::SystemClock;
 use lango_store::Store;
 use lango_store::archive::{ExpiredPage, remove_hidden};
@@ -143,7 +145,7 @@ fn expiry_limit(
 async fn newest_use(store: &Store, users: &[UserId]) -> Result<Option<Timestamp>, StoreError> {
     let mut newest = None;
     for user in users {
-        let sessions = SessionCatalog::list(store, user, 1).await?;
+        let sessions = SessionCatalog::list(store, user, SessionQuery::recent(1)).await?;
         newest = newest.max(sessions.first().map(|session| session.updated));
     }
     Ok(newest)

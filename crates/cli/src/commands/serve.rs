@@ -1,4 +1,5 @@
-//! `lango serve`: this lango as an agent for other programs, over the A2A protocol.
+//! `lango serve` and `lango web`: this lango for other programs and for browsers. Programs use the A2A protocol or the HTTP API,
+//! browsers the page. `lango web` also opens the page.
 
 use super::retention::retain;
 use crate::app::{App, Keeping};
@@ -12,14 +13,17 @@ use crate::token::server_token;
 use crate::vault::{SERVER_TOKEN, key_settings, secret_of};
 use a2a::AgentSkill;
 use lango_a2a::server::{Access, AgentServer, Recovered, ServerLimits, ServerSettings};
+use lango_api::access::digest_of;
+use lango_api::{Api, ApiContext, ApiParts, Feeds};
 use lango_core::{StoreError, UserId};
-use lango_engine::{InterruptedTurns, SystemClock, Tree};
+use lango_engine::{InterruptedTurns, RandomIds, SystemClock, Tree};
 use lango_models::Offline;
 use lango_server::auth::Auth;
 use lango_server::{Bounds, INPUT_MODES, Recovery, ServerContext, TaskRunner, readiness, serve};
-use lango_store::Store;
+use lango_store::{LiveChanges, Store};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -28,12 +32,25 @@ use tokio::net::TcpListener;
 const LISTEN_RETRIES: u32 = 20;
 const LISTEN_PAUSE: Duration = Duration::from_millis(50);
 
+/// What the server is started for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// For programs: nothing is opened.
+    Serve,
+    /// For a person: a sign-in link is printed and, if there is a desktop, opened.
+    Web,
+    /// The same, and the link is only printed.
+    WebWithoutBrowser,
+}
+
 /// Runs the command.
 pub async fn serve_command(
     config: Vec<String>,
     arguments: ServeArguments,
+    purpose: Purpose,
 ) -> Result<Exit, Failure> {
     let mut start = StartSignals::listen()?;
+    let flags = config.clone();
     let mut app = start
         .guard(App::load_for(config, Keeping::Everything))
         .await?;
@@ -76,35 +93,67 @@ pub async fn serve_command(
     };
     let (callers, expiry) = (config.user.clone(), app.loaded.settings.approval.expiry);
     let vaults = locked_vaults(&app).await;
-    let banner = banner(&app, &place, address, model.name(), vaults);
+    let banner = banner(&app, &place, address, model.name(), vaults, purpose);
     app.elsewhere.keep_trying();
     let tasks = Arc::clone(&sessions.tasks);
     let _retaining = retain(&app);
     let _reconciling = app.payments.keep_reconciled();
     let changes = app.kept.changes.clone();
+    let feeds = Feeds::new(
+        Arc::clone(&sessions.store),
+        Arc::clone(&sessions.catalog),
+        Arc::new(LiveChanges(Arc::clone(&database))),
+    );
+    let max_streams = config.max_streams as usize;
+    let max_running = config.max_running_tasks as usize;
     let interrupted = match arguments.no_recovery {
         true => InterruptedTurns::Ask,
         false => InterruptedTurns::Resume,
     };
-    let app = Arc::new(ServedApp::new(app, sessions, model, interrupted)?);
+    let owner = app.user();
+    let app = ServedApp::new(app, sessions, model, interrupted, Arc::clone(&feeds), flags)?;
+    let app = Arc::new(app);
     let context = Arc::clone(&app) as Arc<dyn ServerContext>;
     let task_runner = Arc::new(TaskRunner::new(Arc::clone(&context)));
     let clock = Arc::new(SystemClock);
     let server = AgentServer::new(task_runner, Arc::clone(&tasks), clock, settings);
+    app.set_server(server.clone());
     let recovered = server.recover().await?;
     server.watch(changes);
     let token = place.token.as_ref().map(|token| token.text.as_str());
+    let api = Api::new(ApiParts {
+        context: Arc::clone(&app) as Arc<dyn ApiContext>,
+        server: Arc::clone(&context),
+        store: Arc::clone(&database),
+        feeds,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(RandomIds),
+        a2a_token: token.map(digest_of),
+        max_running,
+        max_streams,
+        is_https: url.starts_with("https://"),
+    });
     let auth = Auth::new(token, place.user).with_hosts(place.hosts);
-    let router = server
-        .router()
+    let router = api
+        .router_beside(auth.require_token(server.router()))
         .merge(readiness(Arc::clone(&context), server.clone()));
     let router = auth.guard(router);
     let mut signals = StopSignals::listen()?;
     screen::say(&banner);
+    if purpose != Purpose::Serve {
+        let link = super::tokens::new_link(&database, &owner, &url).await?;
+        screen::say(&format!(
+            "page    {link} (signs one browser in, within 10 minutes)"
+        ));
+        if purpose == Purpose::Web {
+            open_browser(&link);
+        }
+    }
     report_recovered(&recovered);
     let grace = arguments.grace.0;
     let stop = async {
         signals.next().await;
+        api.end_streams();
         screen::say("stopping: what runs is given time to finish; ctrl-c again ends now");
         tokio::select! {
             () = server.stop(grace) => {}
@@ -129,6 +178,23 @@ pub async fn serve_command(
     let _ = database.checkpoint_log().await;
     screen::say("stopped");
     served
+}
+
+/// Opens a link with the program of the desktop, if there is a desktop. The link was printed, so a failure does no harm.
+fn open_browser(link: &str) {
+    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    if has_desktop || cfg!(target_os = "macos") {
+        let program = if cfg!(target_os = "macos") {
+            "open"
+        } else {
+            "xdg-open"
+        };
+        let mut command = tokio::process::Command::new(program);
+        let command = command.arg(link).stdin(Stdio::null());
+        let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    }
 }
 
 /// Interval between two checks of the schema.
@@ -319,7 +385,9 @@ impl Place {
             let message = format!("cannot listen at {}:{}: {error}", self.host, self.port);
             let failure = Failure::new(Exit::Config, message);
             match error.kind() {
-                io::ErrorKind::AddrInUse => failure.next("lango serve --port 0 takes a free port"),
+                io::ErrorKind::AddrInUse => failure.next(
+                    "if lango runs there, `lango tokens link` prints a link to its page; `--port 0` takes a free port",
+                ),
                 _ => failure.next(
                     "`lango config show --origin` tells where server.host and server.port are set",
                 ),
@@ -370,11 +438,12 @@ fn banner(
     address: SocketAddr,
     model: &str,
     vaults: Vec<String>,
+    purpose: Purpose,
 ) -> String {
     let url = place.url(address);
     let mut lines = vec![
         format!(
-            "lango {} serves A2A 1.0 at {url}",
+            "lango {} serves A2A 1.0, its API and its page at {url}",
             env!("CARGO_PKG_VERSION")
         ),
         format!("card    {url}/.well-known/agent-card.json"),
@@ -382,9 +451,17 @@ fn banner(
     if place.public_url.is_some() {
         lines.push(format!("listens at http://{address}"));
     }
+    if purpose == Purpose::Serve {
+        lines.push(format!(
+            "page    {url}/ (`lango tokens link --url {url}` prints a link that signs a browser in)"
+        ));
+    }
+    lines.push(format!(
+        "api     {url}/api/openapi.json (`lango tokens create NAME` makes a token for it)"
+    ));
     lines.push(match &place.token {
         Some(token) => format!(
-            "token   {} (send it as `Authorization: Bearer …`)",
+            "token   of A2A {} (send it as `Authorization: Bearer …`)",
             token.place
         ),
         None => "token   none: every program on this machine can call it".to_owned(),

@@ -7,7 +7,7 @@ use crate::exit::{Exit, Failure};
 use crate::markdown::sanitize;
 use crate::screen::{self, Layout, Transcript, age};
 use crate::sessions::Sessions;
-use lango_core::{Clock, Model, Page, SessionId, UnfinishedTurn};
+use lango_core::{Clock, Model, Page, SessionId, SessionQuery, UnfinishedTurn};
 use lango_engine::{SystemClock, TurnEnd};
 use lango_models::Offline;
 use std::collections::HashMap;
@@ -70,7 +70,7 @@ async fn unfinished(sessions: &Sessions) -> Result<HashMap<SessionId, bool>, Fai
 async fn list(app: &App, sessions: &Sessions, as_json: bool, limit: usize) -> Result<(), Failure> {
     let summaries = sessions
         .catalog
-        .list(&app.user(), limit.saturating_add(1))
+        .list(&app.user(), SessionQuery::recent(limit.saturating_add(1)))
         .await?;
     let shown = &summaries[..summaries.len().min(limit)];
     if as_json {

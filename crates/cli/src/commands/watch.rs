@@ -3,11 +3,13 @@
 
 use super::ask::{Asker, Reply};
 use crate::exit::{Exit, Failure};
+use crate::screen;
 use crate::vault::UserVaults;
-use lango_core::{Answer, AnsweredBy, ApprovalId, UserInput, Waiting};
-use lango_engine::{Conversation, RunnerError, Shown, Stop, TurnEnd};
+use lango_core::{Answer, AnsweredBy, ApprovalId, TurnId, UserInput, Waiting};
+use lango_engine::{Conversation, RunnerError, Shown, Standing, Stop, TurnEnd};
 use std::cell::Cell;
 use std::io::ErrorKind;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// What a turn is given.
@@ -68,6 +70,14 @@ pub async fn watch(
                     denied.extend(waiting.first().cloned());
                 }
                 let request = waiting[0].request.id.clone();
+                let turn = waiting[0].turn.clone();
+                conversation.refresh().await?;
+                let mut left = conversation.waiting().iter();
+                if !left.any(|waiting| waiting.request.id == request) {
+                    screen::say("answered elsewhere; the turn goes on there");
+                    end = outcome(conversation, &turn).await?;
+                    continue;
+                }
                 match prepare(conversation, place, &request, answer).await {
                     Ok(answer) => Go::Answer(request, answer, by),
                     // Ctrl-C at a prompt stops the turn, as it does while the turn runs.
@@ -80,6 +90,21 @@ pub async fn watch(
     }
     crate::clean_up::warn();
     Ok(Watched { end, denied })
+}
+
+/// Interval between two looks at a turn that another process continues.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Waits until a turn that another process continues ends or waits again.
+async fn outcome(conversation: &Conversation, turn: &TurnId) -> Result<TurnEnd, Failure> {
+    loop {
+        match conversation.standing(turn).await? {
+            Standing::Finished(report) => return Ok(TurnEnd::Finished(report)),
+            Standing::Waiting(waiting) => return Ok(TurnEnd::Waiting(waiting)),
+            Standing::Unfinished => tokio::time::sleep(POLL).await,
+            Standing::Unknown => return Err(RunnerError::NothingWaits.into()),
+        }
+    }
 }
 
 /// Asks for what an allowed call needs, while the turn waits. Returns the answer, or a refusal if it was not given.

@@ -43,6 +43,19 @@ fn columns(values: &[Value]) -> String {
         .collect()
 }
 
+/// Returns the configuration as a JSON list, each value with its key, origin and help. Secrets are redacted.
+pub fn json(loaded: &Loaded) -> serde_json::Value {
+    let values = loaded.values.iter().map(|value| {
+        json!({
+            "key": value.name,
+            "value": value.value,
+            "origin": value.origin.to_string(),
+            "help": value.key.help,
+        })
+    });
+    json!({ "values": values.collect::<Vec<_>>() })
+}
+
 fn json_text(values: &[Value]) -> String {
     let entry = |value: &Value| {
         let content = json!({ "value": value.value, "origin": value.origin.to_string(), "help": value.key.help });

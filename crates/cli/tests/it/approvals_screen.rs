@@ -118,3 +118,16 @@ fn ctrl_c_at_an_older_question_asks_nothing_new() {
     assert!(!shown.contains("Hello!"), "{shown}");
     lango.run(&arguments).ok();
 }
+
+#[test]
+fn an_answer_that_was_given_elsewhere_ends_the_question_with_the_turn() {
+    let lango = Lango::new();
+    let (mut terminal, _) = asked(&lango, CREATE);
+    let id = text(&waiting(&lango)[0]["id"]).to_owned();
+    lango.run(&["approvals", "answer", &id, "yes"]).ok();
+    terminal.press("y\r");
+    let (code, shown) = terminal.end();
+    assert!(shown.contains("answered elsewhere"), "{shown}");
+    assert_eq!(code, Some(0), "{shown}");
+    assert_eq!(written(&lango, "notes/a.md").as_deref(), Some("hi\n"));
+}

@@ -6,6 +6,7 @@ mod agent_faults;
 mod agent_files;
 mod agent_trust;
 mod agents;
+mod api;
 mod approvals;
 mod approvals_screen;
 mod archive;

@@ -34,7 +34,9 @@ fn the_session_used_last_comes_first() {
     assert_eq!(each(&sessions, "title"), ["first", "third", "second"]);
     assert_eq!(sessions[0]["turns"], 2);
     assert_eq!(sessions[0]["user"], "local");
-    let keys = ["created", "id", "title", "turns", "updated", "user"];
+    let keys = [
+        "created", "events", "id", "origin", "status", "title", "turns", "updated", "user",
+    ];
     let found = sessions[0].as_object().unwrap().keys().map(|k| &**k);
     assert_eq!(found.collect::<BTreeSet<_>>(), BTreeSet::from(keys));
 }

@@ -99,7 +99,10 @@ impl Bench {
 
     /// Lists the sessions used last.
     pub fn list(&mut self) {
-        let listed = self.store.list(self.conversation.user(), 20);
+        let listed = self.store.list(
+            self.conversation.user(),
+            lango_core::SessionQuery::recent(20),
+        );
         let listed = self.runtime.block_on(listed).expect("a list");
         assert!(!listed.is_empty());
     }

@@ -1,7 +1,7 @@
 //! An open session: the end of its log and the history for the next turn, both updated after each turn instead of read again.
 
 use super::{
-    InterruptedTurns, Output, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport,
+    Answers, InterruptedTurns, Output, RunnerError, RunnerParts, Shown, Stop, TurnEnd, TurnReport,
     append_first, attachments, check_input, drive,
 };
 use crate::history::LookBack;
@@ -29,6 +29,7 @@ pub struct Conversation {
     new_turns: InterruptedTurns,
     pub(super) place: Place,
     pub(super) left: Option<LeftOver>,
+    pub(super) answers: Arc<Answers>,
 }
 
 /// A turn without an outcome. Nothing of it is kept but where it is in the log.
@@ -97,6 +98,7 @@ impl Conversation {
             new_turns: InterruptedTurns::Resume,
             place: Place::Unsaved,
             left: None,
+            answers: Arc::default(),
         }
     }
 
@@ -112,8 +114,13 @@ impl Conversation {
 
     /// The same, but it never waits in line for its session.
     pub fn impatient(self) -> Self {
+        self.with_busy_policy(BusyPolicy::Refuse)
+    }
+
+    /// Returns the same conversation with another policy for a busy session.
+    pub fn with_busy_policy(self, busy_policy: BusyPolicy) -> Self {
         Self {
-            busy_policy: BusyPolicy::Refuse,
+            busy_policy,
             ..self
         }
     }
@@ -305,7 +312,8 @@ impl Conversation {
         stop: &Stop,
         output: Output<'_>,
     ) -> Result<TurnEnd, RunnerError> {
-        let driving = drive::drive(&self.parts, turn, &self.user, first, lease, stop, output);
+        let (parts, user, answers) = (&self.parts, &self.user, &self.answers);
+        let driving = drive::drive(parts, turn, user, first, lease, (stop, answers), output);
         tokio::select! {
             end = driving => end,
             () = lease.lost() => Err(StoreError::Lost { id: self.session.clone() }.into()),

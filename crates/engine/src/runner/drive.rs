@@ -1,17 +1,20 @@
 //! Drives a turn: performs the steps that are ready, feeds results into the turn, and stores the events that follow.
 
+use super::answers::{Answers, GivenAnswer};
 use super::under_way::UnderWay;
 use super::{
     Output, Runner, RunnerError, RunnerParts, Stop, TurnEnd, TurnReport, append, append_last,
     grants, perform, remote, report,
 };
 use crate::turn::{Input, Step, StepKey, Turn};
-use lango_core::{Batch, BoxLease, Effect, Event, UserId};
+use lango_core::{AnsweredBy, Batch, BoxLease, Effect, Event, UserId};
 use std::collections::HashSet;
 use std::time::Duration;
 
 /// Why a turn stops waiting.
 enum WakeReason {
+    /// The user answered a request while other steps run.
+    Answer(GivenAnswer),
     /// A running step made progress.
     Progress(Input),
     /// A step finished.
@@ -30,10 +33,11 @@ pub(super) async fn drive(
     user: &UserId,
     first: Batch,
     lease: &BoxLease,
-    stop: &Stop,
+    (stop, answers): (&Stop, &Answers),
     output: Output<'_>,
 ) -> Result<TurnEnd, RunnerError> {
     let shown = output.shown;
+    let answers = answers.open();
     let left = turn.limits().turn_ms.saturating_sub(turn.active_ms());
     let deadline = tokio::time::sleep(Duration::from_millis(left));
     tokio::pin!(deadline);
@@ -60,13 +64,15 @@ pub(super) async fn drive(
                 ));
             }
         }
-        if under_way.is_empty() && turn.is_parked() && !stop.is_stopped() {
+        let has_stopped = under_way.is_empty() && turn.is_parked() && !stop.is_stopped();
+        if has_stopped && answers.close_if_empty() {
             return Ok(TurnEnd::Waiting(turn.waiting()));
         }
         let reason = tokio::select! {
             biased;
             () = stop.stopped() => WakeReason::End(Input::Cancelled),
             () = &mut deadline => WakeReason::End(Input::TimeSpent),
+            given = answers.next() => WakeReason::Answer(given),
             progress = news.next() => WakeReason::Progress(progress),
             Some(performed) = under_way.next() => WakeReason::Step(performed),
             () = tokio::time::sleep(RESULT_WAIT), if !unstored.is_empty() => {
@@ -76,7 +82,20 @@ pub(super) async fn drive(
             }
         };
         // Progress of a step precedes its result, and finished results precede the end of the turn.
+        let mut taken = None;
         let (progress, performed, end) = match reason {
+            WakeReason::Answer(given) => match check_answer(turn, &given) {
+                Ok(input) => {
+                    taken = Some(given.taken);
+                    (Some(input), Vec::new(), None)
+                }
+                Err(error) => {
+                    // The caller may be gone.
+                    let _ = given.taken.send(Err(error));
+                    batch = Batch::default();
+                    continue;
+                }
+            },
             WakeReason::Progress(progress) => (Some(progress), Vec::new(), None),
             WakeReason::Step(performed) => (None, vec![performed], None),
             WakeReason::End(end) => (None, under_way.take_results(), Some(end)),
@@ -104,12 +123,34 @@ pub(super) async fn drive(
         } else {
             batch = under_way.during(append(parts, events, shown)).await?;
         }
+        if let Some(taken) = taken {
+            let _ = taken.send(Ok(()));
+        }
     }
     while let Some(told) = news.try_next() {
         at_work.note(&told);
     }
     at_work.cancel(parts).await;
     Ok(TurnEnd::Finished(report_of(turn, &batch)))
+}
+
+/// Returns an answer as an input of its turn, if it answers a request that waits.
+fn check_answer(turn: &Turn, given: &GivenAnswer) -> Result<Input, RunnerError> {
+    let waiting = turn.waiting();
+    let mut asked = waiting.iter().map(|waiting| &waiting.request);
+    let request = given.request.clone();
+    let Some(asked) = asked.find(|asked| asked.id == request) else {
+        return Err(RunnerError::NotWaiting { request });
+    };
+    if !given.answer.fits(asked.asks) {
+        let answer = given.answer.word();
+        return Err(RunnerError::NoAnswer { request, answer });
+    }
+    Ok(Input::Answered {
+        request,
+        answer: given.answer.clone(),
+        by: AnsweredBy::Person,
+    })
 }
 
 /// Returns the report of a turn that has ended with these events.

@@ -81,7 +81,8 @@ impl Conversation {
         }
     }
 
-    async fn standing(&self, turn: &TurnId) -> Result<Standing, RunnerError> {
+    /// Returns how a turn of this session stands by the log. Another process may have continued it.
+    pub async fn standing(&self, turn: &TurnId) -> Result<Standing, RunnerError> {
         let runner = Runner {
             parts: Arc::clone(&self.parts),
             interrupted: self.interrupted,

@@ -28,7 +28,7 @@ impl Stop {
     }
 
     /// Waits until somebody stops.
-    pub(crate) async fn stopped(&self) {
+    pub async fn stopped(&self) {
         // The sender lives as long as `self`, so waiting cannot fail.
         let _ = self.sender.subscribe().wait_for(|stopped| *stopped).await;
     }

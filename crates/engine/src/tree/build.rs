@@ -339,6 +339,10 @@ fn digest<'a>(agents: impl Iterator<Item = &'a Agent>) -> Text {
         for tool in &agent.tools {
             hasher.update(tool.spec.name.as_str());
             hasher.update([0]);
+            hasher.update(&*tool.spec.description);
+            hasher.update([0]);
+            hasher.update(tool.spec.parameters.to_string());
+            hasher.update([0]);
         }
         hasher.update([1]);
     }

@@ -23,6 +23,7 @@ mod instruction;
 mod judged_anew;
 mod masks;
 mod misbehaviour;
+mod model_calls;
 mod partition;
 mod project_instructions;
 mod prompt_cost;

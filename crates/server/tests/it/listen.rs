@@ -2,9 +2,14 @@
 
 use crate::support::{TestServer, send};
 use axum::Router;
+use axum::body::Body;
 use axum::routing::get;
+use futures_util::{StreamExt, stream};
 use lango_server::{Bounds, serve};
 use lango_testkit::model::ScriptedModel;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -18,6 +23,7 @@ async fn somebody_who_never_ends_the_headers_is_cut_off_and_leaves_room_for_othe
         connections: 2,
         header_timeout: Duration::from_millis(300),
         shutdown_timeout: Duration::from_millis(100),
+        ..Bounds::default()
     };
     let (stop, stopped) = oneshot::channel::<()>();
     let router = Router::new().route("/", get(|| async { "here" }));
@@ -43,6 +49,46 @@ async fn somebody_who_never_ends_the_headers_is_cut_off_and_leaves_room_for_othe
     stop.send(()).unwrap();
     running.await.unwrap();
     TcpStream::connect(address).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_stream_is_disconnected() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let bounds = Bounds {
+        write_timeout: Duration::from_millis(500),
+        ..Bounds::default()
+    };
+    let is_closed = Arc::new(AtomicBool::new(false));
+    let closing = Arc::clone(&is_closed);
+    let router = Router::new().route(
+        "/",
+        get(move || async move {
+            let connection = OnDrop(closing);
+            let chunks = stream::repeat(Ok::<_, Infallible>(vec![0; 65536]));
+            Body::from_stream(chunks.inspect(move |_| _ = &connection))
+        }),
+    );
+    tokio::spawn(serve(listener, router, bounds, std::future::pending()));
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    let closed = async {
+        while !is_closed.load(Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let closed = tokio::time::timeout(Duration::from_secs(20), closed).await;
+    closed.expect("the connection is closed");
+}
+
+/// Tells when a response is dropped.
+struct OnDrop(Arc<AtomicBool>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 #[tokio::test]

@@ -4,11 +4,11 @@
 use a2a::AgentSkill;
 use lango_a2a::server::{AgentServer, ServerSettings};
 use lango_core::{
-    AttachmentStore, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore, TaskLog,
-    TaskStore, Tool, UserId,
+    AttachmentStore, BoxFuture, Clock, Ids, Limits, Model, SessionCatalog, SessionId, SessionStore,
+    TaskLog, TaskStore, Tool, TurnId, UserId,
 };
 use lango_engine::{
-    Gate, RandomIds, Rules, Runner, RunnerParts, SystemClock, Topology, Tree, TreeSettings,
+    Gate, RandomIds, Rules, Runner, RunnerParts, Shown, SystemClock, Topology, Tree, TreeSettings,
 };
 use lango_net::Egress;
 use lango_server::auth::Auth;
@@ -59,6 +59,12 @@ impl ServerContext for TestContext {
     }
 
     fn turn_ended(&self, _: &UserId, _: &SessionId) {}
+
+    fn turn_shown(&self, _: &SessionId, _: &TurnId, _: &Shown) {}
+
+    fn turn_continued<'a>(&'a self, _: &'a UserId, _: &'a TurnId) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A server that runs.
@@ -160,8 +166,9 @@ impl TestServer {
         let ready = readiness(Arc::clone(&context) as _, server.clone());
         let users = vec![UserId::from("a2a")];
         tokio::spawn(Recovery::new(server.clone(), context, tasks, users).run());
-        let router = server.router().merge(ready);
-        let router = Auth::new(Some(TOKEN), UserId::from("a2a")).guard(router);
+        let auth = Auth::new(Some(TOKEN), UserId::from("a2a"));
+        let router = auth.require_token(server.router()).merge(ready);
+        let router = auth.guard(router);
         let (stop, stopped) = oneshot::channel();
         let stopping = server.clone();
         let running = tokio::spawn(serve(listener, router, Bounds::default(), async move {

@@ -3,7 +3,7 @@
 use crate::support::{TestServer, message};
 use lango_core::{
     Answer, AnsweredBy, ApprovalId, BusyPolicy, CallStatus, EventBody, MessageOrigin, Page, Put,
-    Risk, SessionCatalog, SessionStore, TaskStore, Tool, Trust, UserId,
+    Risk, SessionCatalog, SessionQuery, SessionStore, TaskStore, Tool, Trust, UserId,
 };
 use lango_engine::{Stop, TurnEnd};
 use lango_server::TaskRunner;
@@ -67,16 +67,20 @@ async fn a_message_becomes_a_turn_and_its_answer_an_artifact() {
     assert_ne!(again["id"], task["id"]);
     let user = UserId::from("a2a");
     let session = TaskRunner::session_of(&user, task["contextId"].as_str().unwrap());
-    let listed = SessionCatalog::list(&*server.store, &user, 10)
+    let listed = SessionCatalog::list(&*server.store, &user, SessionQuery::recent(10))
         .await
         .unwrap();
     assert_eq!(listed.len(), 1, "one conversation is one session");
     assert_eq!((&listed[0].id, listed[0].turns), (&session, 2));
     assert!(
-        SessionCatalog::list(&*server.store, &UserId::from("local"), 10)
-            .await
-            .unwrap()
-            .is_empty()
+        SessionCatalog::list(
+            &*server.store,
+            &UserId::from("local"),
+            SessionQuery::recent(10)
+        )
+        .await
+        .unwrap()
+        .is_empty()
     );
     server.stop().await;
 }
@@ -263,7 +267,12 @@ async fn a_message_that_is_sent_again_leaves_no_empty_session() {
         let sent = server.rpc("SendMessage", message("m-1", "done?")).await;
         assert_eq!(state(&sent["result"]["task"]), "TASK_STATE_COMPLETED");
     }
-    let sessions = SessionCatalog::list(&*server.store, &UserId::from("a2a"), 10).await;
+    let sessions = SessionCatalog::list(
+        &*server.store,
+        &UserId::from("a2a"),
+        SessionQuery::recent(10),
+    )
+    .await;
     assert_eq!(sessions.unwrap().len(), 1);
     server.stop().await;
 }

@@ -27,7 +27,7 @@ impl Store {
             Engine::Postgres(postgres) => postgres.lease_of(session).map(|lease| lease.fence),
         };
         let given = (session.clone(), unused_since, fence);
-        self.engine.write_one(given, |tx, (session, since, fence)| {
+        let hidden = self.engine.write_one(given, |tx, (session, since, fence)| {
             Box::pin(async move {
                 let values = values![session, since, fence];
                 let found = tx.query_opt(HIDE, values, |row| {
@@ -44,6 +44,14 @@ impl Store {
                     _ => Ok(false),
                 }
             })
+        });
+        let session = session.clone();
+        Box::pin(async move {
+            let is_hidden = hidden.await?;
+            if is_hidden {
+                self.notify_session(&session);
+            }
+            Ok(is_hidden)
         })
     }
 

@@ -3,7 +3,7 @@
 use super::batch::End;
 use crate::engine::{Result, Row, Sql, Tx, sql, values};
 use crate::stored::{exchange_in, not_found};
-use lango_core::{AgentName, SessionHead, SessionId};
+use lango_core::{AgentName, Exchange, SessionHead, SessionId, TurnId};
 
 /// Returns the head of a session and the end of its log.
 pub(super) async fn head(
@@ -33,6 +33,23 @@ pub(super) async fn head(
     let exchanges = turns.into_iter().filter_map(|(.., exchange)| exchange);
     head.exchanges = exchanges.collect();
     Ok((head, end))
+}
+
+/// Returns the exchanges that a turn was shown as its history. They are those that [`head`] returned when the turn started.
+pub(super) async fn history_of(
+    tx: &mut Tx<'_>,
+    session: &SessionId,
+    turn: &TurnId,
+    root_agent: &AgentName,
+) -> Result<Vec<Exchange>> {
+    let ordinal: Option<Option<u64>> = tx.value(ORDINAL, values![session, turn]).await?;
+    let ordinal = ordinal.flatten().ok_or_else(|| not_found(session))?;
+    let first = SessionHead::history_start(ordinal);
+    let values = values![session, first, ordinal];
+    tx.query(EXCHANGES, values, |row| {
+        exchange_in(row, 0, session, root_agent)
+    })
+    .await
 }
 
 fn without_history(row: Row<'_>) -> Result<(SessionHead, End)> {
@@ -91,4 +108,18 @@ pub(super) const HEAD: Sql = sql!(
                            WHERE events.session = shown.session AND events.seq = shown.delegation_seq
                            LIMIT 1) AS delegation ON true
       WHERE sessions.id = $1 AND NOT starts_with(sessions."user", chr(1) || '1')"#,
+);
+
+pub(super) const ORDINAL: Sql =
+    sql!("SELECT max(ordinal) FROM turns WHERE session = $1 AND turn = $2");
+
+/// The turns of a session from `$2` to before `$3`, with question, answer and delegation.
+pub(super) const EXCHANGES: Sql = sql!(
+    "SELECT shown.turn, shown.first_seq, shown.finished, question.body,
+            shown.answer_seq, answer.author, answer.frame, answer.body, delegation.body
+       FROM turns AS shown
+       LEFT JOIN events AS question ON question.session = $1 AND question.seq = shown.question_seq
+       LEFT JOIN events AS answer ON answer.session = $1 AND answer.seq = shown.answer_seq
+       LEFT JOIN events AS delegation ON delegation.session = $1 AND delegation.seq = shown.delegation_seq
+      WHERE shown.session = $1 AND shown.ordinal >= $2 AND shown.ordinal < $3 ORDER BY shown.ordinal"
 );

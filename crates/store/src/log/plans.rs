@@ -2,15 +2,23 @@
 //! session, or the list of sessions, grew long.
 
 use super::apply;
-use super::history::HEAD;
+use super::history::{EXCHANGES, HEAD, ORDINAL};
 use super::statements::{self, *};
+use crate::access_tokens;
 use crate::approvals::{self, APPROVALS};
 use crate::catalog::{self, UNFINISHED};
 use crate::engine::Sql;
 use crate::engine::plans::{ManyRows, assert_sqlite_uses_keys, sqlite_plan};
 
 fn both() -> impl Iterator<Item = Sql> {
-    let all = [statements::ALL, approvals::ALL, catalog::ALL, &[HEAD]];
+    let history = &[HEAD, ORDINAL, EXCHANGES];
+    let all = [
+        statements::ALL,
+        access_tokens::ALL,
+        approvals::ALL,
+        catalog::ALL,
+        history,
+    ];
     all.into_iter().flatten().copied()
 }
 

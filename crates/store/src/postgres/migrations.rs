@@ -30,6 +30,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     migration!("0006_vaults"),
     migration!("0007_payments"),
     migration!("0008_lease_length"),
+    migration!("0009_access_tokens"),
 ];
 
 /// The oldest supported version of PostgreSQL.

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The files in their order. They are never edited once released, only added to.
-const MIGRATIONS: [&str; 17] = [
+const MIGRATIONS: [&str; 18] = [
     include_str!("../../migrations/sqlite/0001_sessions_and_events.sql"),
     include_str!("../../migrations/sqlite/0002_authors_and_hashes.sql"),
     include_str!("../../migrations/sqlite/0003_turns.sql"),
@@ -29,6 +29,7 @@ const MIGRATIONS: [&str; 17] = [
     include_str!("../../migrations/sqlite/0015_vaults.sql"),
     include_str!("../../migrations/sqlite/0016_payments.sql"),
     include_str!("../../migrations/sqlite/0017_event_rows.sql"),
+    include_str!("../../migrations/sqlite/0018_access_tokens.sql"),
 ];
 
 /// How long to wait while another process migrates the database: large ones take minutes.

@@ -3,7 +3,8 @@
 use crate::ROOT;
 use lango_core::{
     Answer, Batch, BusyPolicy, EventBody, NewSession, Page, SessionCatalog, SessionId,
-    SessionStore, Source, StoreError, TaskRecord, TaskStore, Timestamp, Trust, TurnId, UserId,
+    SessionQuery, SessionStore, Source, StoreError, TaskRecord, TaskStore, Timestamp, Trust,
+    TurnId, UserId,
 };
 use lango_store::archive::line::{self, Line};
 use lango_store::archive::{ExpiredPage, LogRow, SessionRecord, next_rows, remove_hidden};
@@ -116,7 +117,9 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<Store>) {
     let before = (
         store.open(&id).await.unwrap(),
         store.approvals(&user()).await.unwrap(),
-        SessionCatalog::list(&**store, &user(), 9).await.unwrap(),
+        SessionCatalog::list(&**store, &user(), SessionQuery::recent(9))
+            .await
+            .unwrap(),
     );
     assert_eq!(before.1.granted.len(), 1);
     assert!(!before.1.waiting.is_empty());
@@ -131,7 +134,9 @@ async fn a_log_comes_out_and_goes_in_as_it_is(store: &Arc<Store>) {
     let after = (
         store.open(&id).await.unwrap(),
         store.approvals(&user()).await.unwrap(),
-        SessionCatalog::list(&**store, &user(), 9).await.unwrap(),
+        SessionCatalog::list(&**store, &user(), SessionQuery::recent(9))
+            .await
+            .unwrap(),
     );
     assert_eq!(after.0, before.0);
     assert_eq!(after.1.waiting, before.1.waiting);
@@ -163,10 +168,8 @@ async fn a_session_that_comes_is_not_seen_before_it_is_whole(store: &Arc<Store>)
         !matches!(appended, StoreError::Conflict { .. }),
         "{appended}"
     );
-    assert_eq!(
-        SessionCatalog::list(&**store, &user(), 9).await.unwrap(),
-        []
-    );
+    let listed = SessionCatalog::list(&**store, &user(), SessionQuery::recent(9));
+    assert_eq!(listed.await.unwrap(), []);
     assert_eq!(store.find(&user(), "s_", 9).await.unwrap(), []);
     assert_eq!(store.unfinished(None, 9).await.unwrap(), []);
     assert!(

@@ -1,7 +1,7 @@
 //! Somebody changes the log behind lango's back: the hashes tell where.
 
 use super::{append, create, log, open};
-use lango_core::{Page, SessionCatalog, SessionId, SessionStore, StoreError};
+use lango_core::{Page, SessionCatalog, SessionId, SessionQuery, SessionStore, StoreError};
 use lango_testkit::session_store_contract::{Sketch, every_kind_of_event};
 use rusqlite::Connection;
 
@@ -119,7 +119,10 @@ async fn bytes_that_are_not_text_are_damage_of_their_session_alone() {
         }
         let database = Connection::open(&path).unwrap();
         assert_eq!(database.execute(change, []).unwrap(), 1);
-        let listed = store.list(&"local".into(), 9).await.unwrap();
+        let listed = store
+            .list(&"local".into(), SessionQuery::recent(9))
+            .await
+            .unwrap();
         assert_eq!(listed.len(), 2, "{change}");
         let error = store.verify(&"s_1".into()).await.unwrap_err();
         assert!(
@@ -157,5 +160,12 @@ async fn an_id_that_is_not_text_keeps_nobody_from_the_ids_after_it() {
         assert!(seen.len() < 9, "it goes in circles: {seen:?}");
     }
     assert_eq!(seen, ["s_1", "s_2\u{fffd}", "s_3"]);
-    assert_eq!(store.list(&"local".into(), 9).await.unwrap().len(), 3);
+    assert_eq!(
+        store
+            .list(&"local".into(), SessionQuery::recent(9))
+            .await
+            .unwrap()
+            .len(),
+        3
+    );
 }

@@ -186,7 +186,7 @@ fn a_database_of_a_newer_lango_is_refused() {
         refusal(&path),
         StoreError::TooNew {
             found: 99,
-            known: 17,
+            known: 18,
             ..
         }
     ));

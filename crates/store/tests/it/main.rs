@@ -6,12 +6,15 @@
     reason = "the same tests run over every kind of database"
 )]
 
+mod access_tokens;
 mod archive;
 mod attachments;
 mod contract;
 mod damage;
 mod durability;
 mod file;
+mod fork;
+mod live_changes;
 mod mount;
 mod moving;
 mod old_database;

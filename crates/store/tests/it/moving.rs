@@ -58,6 +58,7 @@ const THE_REST: &str = "
     INSERT INTO payment_accounts VALUES ('base', '0xaa', 7);
     INSERT INTO payments VALUES ('01', 'base', '0xaa', 'local', 's_0', '0xbb', 'a domain', NULL, NULL, 5, 20000, 'settled', 9, x'01', 6, x'02ff', 'aa bb', 'paid', 3, 5, 6),
         ('02', 'base', '0xaa', 'local', 's_0', '0xbb', 'a page', 'example.com', '02', 5, 20000, 'reserved', 9, NULL, NULL, NULL, NULL, '', 0, 5, 5);
+    INSERT INTO access_tokens VALUES ('k_1', 'local', 'laptop', 'token', 'read run', x'0102', 5, NULL);
     INSERT INTO payment_budgets VALUES ('02', 'base', '0xaa', 'local', 's_0', 'example.com', 9, 5);
 ";
 
@@ -186,7 +187,7 @@ async fn a_destination_is_not_used_before_its_move_is_done() {
         let user = UserId::from("local");
         let refused = [
             reopen().open_now().await.unwrap_err(),
-            SessionCatalog::list(&*reopen(), &user, 1)
+            SessionCatalog::list(&*reopen(), &user, lango_core::SessionQuery::recent(1))
                 .await
                 .unwrap_err(),
             session_of(&reopen()).await.unwrap_err(),

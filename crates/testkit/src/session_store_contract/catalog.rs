@@ -1,7 +1,9 @@
 //! Cases about the list of sessions: order, limits, titles, and that it ends at the user.
 
 use super::{Sketch, Subject};
-use lango_core::{SessionId, SessionSummary, Timestamp, UserId};
+use lango_core::{
+    Outcome, SessionId, SessionQuery, SessionStatus, SessionSummary, Timestamp, UsageQuery, UserId,
+};
 
 /// The order is that of the last event, and of the ids where two are equal.
 pub async fn the_session_used_last_is_listed_first(subject: Subject) {
@@ -102,7 +104,7 @@ fn ids(sessions: &[SessionSummary]) -> Vec<&str> {
 async fn list(subject: &Subject, user: &str, limit: usize) -> Vec<SessionSummary> {
     subject
         .catalog
-        .list(&UserId::from(user), limit)
+        .list(&UserId::from(user), SessionQuery::recent(limit))
         .await
         .expect("sessions can be listed")
 }
@@ -126,4 +128,163 @@ async fn store(subject: &Subject, mut sketch: Sketch) {
         .append(sketch.batch())
         .await
         .expect("a batch can be appended");
+}
+
+/// Pages continue where the last one ended, also among sessions of one time; a page never repeats a session.
+pub async fn sessions_are_listed_page_by_page(subject: Subject) {
+    for number in 0..7 {
+        let session = subject.session(&format!("s_{number}")).await;
+        if number % 2 == 0 {
+            store(&subject, Sketch::of(&session).exchange("hello", "hi")).await;
+        }
+    }
+    let all = list(&subject, "local", 10).await;
+    let mut paged = Vec::new();
+    let mut after = None;
+    loop {
+        let query = SessionQuery {
+            after: after.clone(),
+            limit: 2,
+            ..SessionQuery::default()
+        };
+        let page = search(&subject, query).await;
+        let Some(last) = page.last() else { break };
+        after = Some((last.updated, last.id.clone()));
+        paged.extend(page);
+    }
+    assert_eq!(paged, all);
+}
+
+/// The status follows the last turn, and the list can be limited to one of them, or to a text.
+pub async fn sessions_are_found_by_status_and_text(subject: Subject) {
+    let running = subject.session("s_running").await;
+    store(&subject, Sketch::of(&running).ask("Count THE files")).await;
+    let waiting = subject.session("s_waiting").await;
+    let asking = Sketch::of(&waiting).ask("run it").request("a_1", None);
+    store(&subject, asking).await;
+    let answered = subject.session("s_idle").await;
+    store(&subject, Sketch::of(&answered).exchange("hello 50%", "hi")).await;
+    let failed = subject.session("s_failed").await;
+    let outcome = Outcome::Failed {
+        error: "no model".into(),
+        setup: false,
+    };
+    store(&subject, Sketch::of(&failed).ask("hello").end(outcome)).await;
+    subject.session("s_new").await;
+    for (status, expected) in [
+        (SessionStatus::Running, &["s_running"][..]),
+        (SessionStatus::Waiting, &["s_waiting"]),
+        (SessionStatus::Failed, &["s_failed"]),
+        (SessionStatus::Idle, &["s_idle", "s_new"]),
+    ] {
+        let found = search(
+            &subject,
+            SessionQuery {
+                status: Some(status),
+                ..any()
+            },
+        )
+        .await;
+        assert_eq!(ids(&found), expected);
+        assert!(found.iter().all(|found| found.status == status));
+    }
+    for (text, expected) in [
+        ("count the", &["s_running"][..]),
+        ("50%", &["s_idle"]),
+        ("%", &["s_idle"]),
+        ("s_new", &["s_new"]),
+        ("nothing like it", &[]),
+    ] {
+        let text = Some(text.to_owned());
+        let found = search(
+            &subject,
+            SessionQuery {
+                search: text,
+                ..any()
+            },
+        )
+        .await;
+        assert_eq!(ids(&found), expected);
+    }
+    let found = find(&subject, "local", "s_running", 1).await;
+    assert_eq!(
+        (found[0].events, found[0].origin.as_deref()),
+        (1, Some("person"))
+    );
+}
+
+/// A title that the user chose stays, and only the user's own sessions can be renamed.
+pub async fn a_session_can_be_renamed_by_its_user(subject: Subject) {
+    let session = subject.session("s_1").await;
+    let mut sketch = Sketch::of(&session).exchange("hello", "hi");
+    subject.store.append(sketch.batch()).await.expect("stored");
+    let rename = |user: &str, title: &str| {
+        let (catalog, user, title) = (
+            subject.catalog.clone(),
+            UserId::from(user),
+            title.to_owned(),
+        );
+        let session = session.clone();
+        async move { catalog.rename(&user, &session, &title).await }
+    };
+    assert!(rename("bob", "mine").await.is_err());
+    rename("local", "Greetings").await.expect("renamed");
+    store(&subject, sketch.exchange("again", "hi again")).await;
+    assert_eq!(title(&subject, &session).await, "Greetings");
+}
+
+/// Usage is summed by day, agent and model; a call without a price makes the cost unknown.
+pub async fn usage_is_summed_by_day_agent_and_model(subject: Subject) {
+    let session = subject.session("s_1").await;
+    let sketch = Sketch::of(&session)
+        .ask("hello")
+        .spend("root", "m/1", (10, 4, 2), Some(5))
+        .spend("operator", "m/1", (100, 0, 20), Some(50))
+        .spend("operator", "m/1", (1, 0, 1), None)
+        .spend("operator", "m/2", (7, 0, 7), Some(7));
+    store(&subject, sketch).await;
+    let usage = |user: &str, since| {
+        let (catalog, user) = (subject.catalog.clone(), UserId::from(user));
+        let since = Timestamp(since);
+        let query = UsageQuery {
+            user,
+            since,
+            limit: 10,
+        };
+        async move { catalog.usage(query).await.expect("summed") }
+    };
+    let rows = usage("local", 0).await;
+    let seen: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let tokens = (row.input_tokens, row.cached_tokens, row.output_tokens);
+            (
+                row.agent.as_str(),
+                &*row.model,
+                row.calls,
+                tokens,
+                row.cost_micros,
+            )
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("operator", "m/1", 2, (101, 0, 21), None),
+            ("operator", "m/2", 1, (7, 0, 7), Some(7)),
+            ("root", "m/1", 1, (10, 4, 2), Some(5)),
+        ]
+    );
+    assert!(rows.iter().all(|row| row.day == 0));
+    assert!(usage("bob", 0).await.is_empty());
+    assert!(usage("local", 1_000_000).await.is_empty());
+}
+
+fn any() -> SessionQuery {
+    SessionQuery::recent(10)
+}
+
+async fn search(subject: &Subject, query: SessionQuery) -> Vec<SessionSummary> {
+    let listed = subject.catalog.list(&UserId::from("local"), query);
+    listed.await.expect("sessions can be listed")
 }

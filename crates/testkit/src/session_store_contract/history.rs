@@ -56,6 +56,25 @@ pub async fn the_history_moves_in_blocks(subject: Subject) {
     }
 }
 
+/// The history of a turn of the past is what opening the session gave when the turn started.
+pub async fn the_history_of_an_earlier_turn_is_what_it_was_shown(subject: Subject) {
+    let session = subject.session("s_1").await;
+    let mut sketch = Sketch::of(&session);
+    let mut shown = Vec::new();
+    for turn in 0..45 {
+        shown.push(open(&subject, &session).await.exchanges);
+        sketch = sketch.exchange(&format!("question {turn}"), &format!("answer {turn}"));
+        store(&subject, &mut sketch).await;
+    }
+    for (turn, expected) in shown.into_iter().enumerate() {
+        let id = TurnId::from(format!("t_{}", 3 * turn + 1).as_str());
+        let history = subject.store.history_of(&session, &id).await;
+        assert_eq!(history.expect("it can be read"), expected, "of turn {turn}");
+    }
+    let unknown = TurnId::from("t_none");
+    assert!(subject.store.history_of(&session, &unknown).await.is_err());
+}
+
 /// A turn that goes on, or that a crash cut short, is not history yet.
 pub async fn an_unfinished_turn_is_named_and_not_shown(subject: Subject) {
     let session = subject.session("s_1").await;

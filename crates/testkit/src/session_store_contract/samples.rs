@@ -167,6 +167,39 @@ impl Sketch {
         )
     }
 
+    /// The turn ends like this, without a word.
+    pub fn end(self, outcome: Outcome) -> Self {
+        self.add(ROOT, "", finished(outcome, None))
+    }
+
+    /// An agent's model replies, for these tokens sent, of them cached, and received, at this cost.
+    pub fn spend(
+        self,
+        author: &str,
+        model: &str,
+        (input_tokens, cached_tokens, output_tokens): (u64, u64, u64),
+        cost: Option<u64>,
+    ) -> Self {
+        let mut body = message("", Trust::Trusted);
+        if let EventBody::AgentMessage {
+            model: name,
+            usage,
+            cost_micros,
+            ..
+        } = &mut body
+        {
+            *name = Some(model.into());
+            *cost_micros = cost;
+            *usage = Usage {
+                input_tokens,
+                cached_tokens,
+                output_tokens,
+                ..Usage::default()
+            };
+        }
+        self.add(author, "", body)
+    }
+
     /// The turn is over without a word.
     pub fn fall_silent(self) -> Self {
         self.add(ROOT, "", finished(Outcome::Cancelled, None))

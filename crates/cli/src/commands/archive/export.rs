@@ -6,6 +6,7 @@ use crate::args::ExportArguments;
 use crate::exit::{Exit, Failure};
 use crate::markdown::is_disruptive;
 use crate::screen::{self, Layout, Ticker, count};
+use bytes::Bytes;
 use lango_core::{SessionId, StoreError};
 use lango_store::archive::line::{self, LONGEST, Line};
 use lango_store::archive::{
@@ -17,6 +18,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use tokio::sync::mpsc;
 
 /// Runs the command.
 pub async fn export(app: &App, arguments: ExportArguments) -> Result<(), Failure> {
@@ -81,7 +83,7 @@ impl<E: Into<Failure>> From<E> for Wrong {
 async fn one(
     store: &Store,
     id: &SessionId,
-    out: &mut Output,
+    out: &mut impl LineSink,
     seen: &mut (dyn FnMut(u64) + Send),
 ) -> Result<LogContents, Wrong> {
     let record = match store.session_record(id).await {
@@ -92,7 +94,8 @@ async fn one(
     // Nothing of a log that is damaged is written, so it is read twice.
     let contents = verify_record(store, &record, &mut |_| ()).await;
     let contents = contents.map_err(damaged)?;
-    out.line(&line_of_session(&record, contents.attachments)?)?;
+    out.line(line_of_session(&record, contents.attachments)?)
+        .await?;
     let mut chain = Chain::of(id);
     let mut attachments = BTreeSet::new();
     while chain.count() < record.events {
@@ -103,10 +106,11 @@ async fn one(
                 if attachments.insert(attachment.digest.clone()) {
                     let bytes = read_attachment(store, &record, row.seq, attachment).await;
                     let bytes = bytes.map_err(damaged)?;
-                    out.line(&line::of_attachment(id, &attachment.digest, &bytes)?)?;
+                    let line = line::of_attachment(id, &attachment.digest, &bytes)?;
+                    out.line(line).await?;
                 }
             }
-            out.line(&line_of(&row)?)?;
+            out.line(line_of(&row)?).await?;
         }
         seen(chain.count());
     }
@@ -166,7 +170,40 @@ fn line_of(row: &LogRow) -> Result<String, Failure> {
         .next("`lango store backup FILE` copies everything as it is"))
 }
 
-/// Where the lines go.
+/// Where the lines of an export go.
+trait LineSink: Send {
+    fn line(&mut self, line: String) -> impl Future<Output = Result<(), Failure>> + Send;
+}
+
+/// Sends the lines of a session to a channel, as bytes with line ends. The last item is the error, if there is one.
+pub async fn send(store: &Store, id: &SessionId, lines: mpsc::Sender<Result<Bytes, String>>) {
+    let mut out = ChannelSink(lines.clone());
+    let error = match one(store, id, &mut out, &mut |_| ()).await {
+        Ok(_) => return,
+        Err(Wrong::Gone) => format!("there is no session `{id}`"),
+        Err(Wrong::Failed(failure)) => failure.to_string(),
+    };
+    // The reader may be gone.
+    let _ = lines.send(Err(error)).await;
+}
+
+struct ChannelSink(mpsc::Sender<Result<Bytes, String>>);
+
+impl LineSink for ChannelSink {
+    async fn line(&mut self, mut line: String) -> Result<(), Failure> {
+        line.push('\n');
+        let sent = self.0.send(Ok(Bytes::from(line))).await;
+        sent.map_err(|_| Failure::new(Exit::Failed, "the reader of the export is gone"))
+    }
+}
+
+impl LineSink for Output {
+    async fn line(&mut self, line: String) -> Result<(), Failure> {
+        self.write_line(&line)
+    }
+}
+
+/// The standard output, or a file.
 enum Output {
     Stdout(BufWriter<io::Stdout>),
     File(PartFile),
@@ -183,7 +220,7 @@ impl Output {
         }
     }
 
-    fn line(&mut self, line: &str) -> Result<(), Failure> {
+    fn write_line(&mut self, line: &str) -> Result<(), Failure> {
         if line.len() > LONGEST {
             let message = "a session has an event that is too long for a line";
             return Err(Failure::new(Exit::Failed, message)

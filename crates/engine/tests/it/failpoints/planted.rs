@@ -111,6 +111,14 @@ impl SessionStore for Buggy {
         self.store.turn_events(session, turn)
     }
 
+    fn history_of(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Vec<lango_core::Exchange>, StoreError>> {
+        self.store.history_of(session, turn)
+    }
+
     fn grants(
         &self,
         session: &SessionId,

@@ -120,6 +120,14 @@ impl SessionStore for PointedStore {
         self.inner.turn_events(session, turn)
     }
 
+    fn history_of(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> BoxFuture<'_, Result<Vec<lango_core::Exchange>, StoreError>> {
+        self.inner.history_of(session, turn)
+    }
+
     fn grants(
         &self,
         session: &SessionId,

@@ -1,0 +1,133 @@
+//! Text of a running turn that is not stored yet.
+
+use lango_core::{AgentName, Event, EventBody, SessionId, Text, TurnId};
+use lango_engine::Shown;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Longest draft that a late subscriber gets. The rest of a longer one is dropped.
+const MAX_DRAFT_BYTES: usize = 256 * 1024;
+
+/// Output of a running turn that is not in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DraftUpdate {
+    /// More text.
+    Text(DraftText),
+    /// The text so far will not become the answer.
+    Withdrawn(TurnId),
+    /// The turn is queued or retries a model call.
+    Notice(DraftNotice),
+}
+
+/// A part of a draft.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DraftText {
+    /// The turn.
+    pub turn: TurnId,
+    /// The agent that writes.
+    pub agent: AgentName,
+    /// The next part, or all of it if it is the start.
+    pub text: Text,
+    /// Whether the draft starts here and replaces an earlier one.
+    pub is_start: bool,
+}
+
+/// Notice that a turn is queued or retries a model call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DraftNotice {
+    /// The turn.
+    pub turn: TurnId,
+    /// `retrying` or `queued`.
+    pub kind: &'static str,
+    /// The agent whose call is retried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentName>,
+    /// The reason, for people.
+    pub text: String,
+}
+
+impl DraftUpdate {
+    /// Converts the output of a turn; none for stored events.
+    pub fn of(turn: &TurnId, shown: &Shown) -> Option<Self> {
+        match shown {
+            Shown::Stored(_) => None,
+            Shown::Draft { author, text } => Some(Self::Text(DraftText {
+                turn: turn.clone(),
+                agent: author.clone(),
+                text: text.as_str().into(),
+                is_start: false,
+            })),
+            Shown::Withdrawn => Some(Self::Withdrawn(turn.clone())),
+            Shown::InLine => Some(Self::Notice(DraftNotice {
+                turn: turn.clone(),
+                kind: "queued",
+                agent: None,
+                text: "queued behind another turn of this session".to_owned(),
+            })),
+            Shown::Retrying { agent, reason } => Some(Self::Notice(DraftNotice {
+                turn: turn.clone(),
+                kind: "retrying",
+                agent: Some(agent.clone()),
+                text: reason.clone(),
+            })),
+        }
+    }
+}
+
+/// The draft of a session so far.
+pub(super) struct Draft {
+    turn: TurnId,
+    agent: AgentName,
+    text: String,
+}
+
+impl Draft {
+    /// Updates the drafts with what a turn shows. A draft ends with the reply that it was the beginning of.
+    pub(super) fn note(
+        drafts: &mut HashMap<SessionId, Self>,
+        session: &SessionId,
+        turn: &TurnId,
+        shown: &Shown,
+    ) {
+        match shown {
+            Shown::Draft { author, text } => match drafts.get_mut(session) {
+                Some(draft) if draft.turn == *turn && draft.agent == *author => draft.add(text),
+                _ => {
+                    let (turn, agent) = (turn.clone(), author.clone());
+                    let text = text.clone();
+                    drafts.insert(session.clone(), Self { turn, agent, text });
+                }
+            },
+            Shown::Withdrawn => drop(drafts.remove(session)),
+            Shown::Stored(batch) => {
+                let is_reply = |event: &Event| {
+                    matches!(
+                        event.body,
+                        EventBody::AgentMessage { .. }
+                            | EventBody::RemoteReturned { .. }
+                            | EventBody::TurnFinished { .. }
+                    )
+                };
+                if !drafts.is_empty() && batch.iter().any(is_reply) {
+                    drafts.remove(session);
+                }
+            }
+            Shown::InLine | Shown::Retrying { .. } => {}
+        }
+    }
+
+    fn add(&mut self, text: &str) {
+        if self.text.len() + text.len() <= MAX_DRAFT_BYTES {
+            self.text.push_str(text);
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> DraftText {
+        DraftText {
+            turn: self.turn.clone(),
+            agent: self.agent.clone(),
+            text: self.text.as_str().into(),
+            is_start: true,
+        }
+    }
+}

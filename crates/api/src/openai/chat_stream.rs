@@ -1,0 +1,116 @@
+//! The chunks of a chat completion.
+
+use super::chat::{finish_reason, id};
+use super::completion::Completion;
+use super::error::ApiError;
+use super::request::Subject;
+use crate::problem::Problem;
+use crate::protocol::{Frames, Renderer, Rest, StreamedText};
+use lango_core::Usage;
+use lango_engine::{Shown, TurnEnd};
+use serde_json::{Value, json};
+
+/// Separates text that was withdrawn from what follows it.
+const BREAK: &str = "\n\n";
+
+/// Writes a turn as chunks of a chat completion.
+pub(super) struct ChatStream {
+    subject: Subject,
+    with_usage: bool,
+    /// Whether only the answer is streamed: its reader parses all of it.
+    is_answer_only: bool,
+    text: StreamedText,
+    /// Whether text was streamed that something else follows.
+    needs_break: bool,
+}
+
+impl ChatStream {
+    pub fn new(subject: Subject, with_usage: bool, is_answer_only: bool) -> Self {
+        Self {
+            subject,
+            with_usage,
+            is_answer_only,
+            text: StreamedText::default(),
+            needs_break: false,
+        }
+    }
+
+    fn chunk(&self, choices: Value) -> Value {
+        let mut chunk = json!({
+            "id": id(&self.subject),
+            "object": "chat.completion.chunk",
+            "created": self.subject.created,
+            "model": self.subject.model,
+            "choices": choices,
+        });
+        if self.with_usage {
+            chunk["usage"] = Value::Null;
+        }
+        chunk
+    }
+
+    fn push_text(&mut self, text: &str, frames: &mut Frames) {
+        if text.is_empty() {
+            return;
+        }
+        let text = if std::mem::take(&mut self.needs_break) {
+            format!("{BREAK}{text}")
+        } else {
+            text.to_owned()
+        };
+        let choices = choices(json!({ "content": text }), None);
+        frames.push(None, &self.chunk(choices));
+    }
+}
+
+fn choices(delta: Value, finish_reason: Option<&str>) -> Value {
+    json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish_reason }])
+}
+
+impl Renderer for ChatStream {
+    fn start(&mut self, frames: &mut Frames) {
+        let delta = json!({ "role": "assistant", "content": "", "refusal": null });
+        frames.push(None, &self.chunk(choices(delta, None)));
+    }
+
+    fn shown(&mut self, shown: &Shown, frames: &mut Frames) {
+        match shown {
+            Shown::Draft { author, text } if !self.is_answer_only => {
+                if !self.text.is_by(author) {
+                    self.needs_break |= self.text.withdraw();
+                }
+                self.text.push(author, text);
+                self.push_text(text, frames);
+            }
+            Shown::Withdrawn => self.needs_break |= self.text.withdraw(),
+            Shown::Draft { .. } | Shown::Stored(_) | Shown::InLine | Shown::Retrying { .. } => {}
+        }
+    }
+
+    fn end(&mut self, end: Result<TurnEnd, Problem>, usage: Usage, frames: &mut Frames) {
+        let end = end.map_err(ApiError::from);
+        match end.and_then(|end| Completion::of(end, usage)) {
+            Ok(completion) => {
+                let rest = match self.text.rest(&completion.text) {
+                    Rest::Continues(rest) => rest,
+                    Rest::Replaced(answer) => {
+                        self.needs_break = true;
+                        answer
+                    }
+                };
+                self.push_text(rest, frames);
+                let finish = finish_reason(&completion.ending);
+                let mut last = self.chunk(choices(json!({}), Some(finish)));
+                last["lango"] = json!(self.subject.details(completion.approvals()));
+                frames.push(None, &last);
+                if self.with_usage {
+                    let mut chunk = self.chunk(json!([]));
+                    chunk["usage"] = completion.chat_usage();
+                    frames.push(None, &chunk);
+                }
+            }
+            Err(error) => frames.push(None, &error.json()),
+        }
+        frames.push_text("[DONE]");
+    }
+}

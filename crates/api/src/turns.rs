@@ -1,0 +1,361 @@
+//! Turns that callers of the API start, continue and cancel. A turn runs on in the background when its caller is gone; what a
+//! stopped server leaves unfinished is resumed by its recovery.
+
+mod registry;
+
+use crate::feeds::Feeds;
+use crate::problem::{Problem, Result};
+use lango_core::{
+    Answer, AnsweredBy, ApprovalId, BusyPolicy, SessionId, TurnId, UserId, UserInput, Waiting,
+};
+use lango_engine::{Conversation, Runner, RunnerError, Shown, Standing, Stop, TurnEnd, TurnReport};
+use lango_server::{Notice, ServerContext};
+use registry::{Registry, TurnSlot};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+/// Events of a turn that may wait to be passed on before the turn waits.
+const MAX_PENDING: usize = 64;
+
+/// Items that a [`TurnHandle`] holds before it is closed because its reader is too slow.
+const MAX_TAPPED: usize = 4096;
+
+/// How long an answer waits for its turn to park, and how often it looks.
+const PARKING: Duration = Duration::from_secs(20);
+const PARKING_POLL: Duration = Duration::from_millis(100);
+
+/// Turns that may wait for one session.
+const MAX_WAITERS: usize = 32;
+
+/// Starts, continues and cancels turns.
+pub struct Turns {
+    context: Arc<dyn ServerContext>,
+    feeds: Arc<Feeds>,
+    registry: Arc<Registry>,
+}
+
+/// A turn to start.
+#[derive(Debug, Clone)]
+pub struct NewTurn {
+    /// Whose turn it is.
+    pub user: UserId,
+    /// Its session, which is created if it does not exist.
+    pub session: SessionId,
+    /// Its id. A turn that exists under this id is not started again: it is resumed, or its outcome is returned.
+    pub turn: TurnId,
+    /// What starts it.
+    pub input: UserInput,
+}
+
+/// State of a turn right after the request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnStarted {
+    /// Its message is stored, and it runs.
+    Running,
+    /// It waits for another turn of the session. Nothing of it is stored yet.
+    Queued,
+    /// It waits for approvals.
+    Waiting(Vec<Waiting>),
+    /// It has ended.
+    Finished(TurnReport),
+}
+
+/// A running turn. Dropping the handle does not stop it.
+pub struct TurnHandle {
+    /// Its session.
+    pub session: SessionId,
+    /// Its id.
+    pub turn: TurnId,
+    /// What it shows: stored events and drafts. Closed when the turn ends or parks, or when the reader is too slow.
+    pub shown: mpsc::Receiver<Shown>,
+    /// How it ended.
+    pub end: oneshot::Receiver<std::result::Result<TurnEnd, RunnerError>>,
+}
+
+/// Reason to run or continue a turn.
+enum Cause {
+    Message(Box<UserInput>),
+    Answer(ApprovalId, Answer),
+}
+
+impl Turns {
+    /// Creates the service. At most `limit` turns run or wait for their session at a time.
+    pub fn new(context: Arc<dyn ServerContext>, feeds: Arc<Feeds>, limit: usize) -> Self {
+        Self {
+            context,
+            feeds,
+            registry: Registry::new(limit),
+        }
+    }
+
+    /// Returns the numbers of running and of queued turns that callers of the API started here.
+    pub fn counts(&self) -> (usize, usize) {
+        self.registry.counts()
+    }
+
+    /// Starts a turn. Returns as soon as its message is stored, it is queued, or it has ended.
+    pub async fn start(&self, new: NewTurn) -> Result<TurnStarted> {
+        let mut handle = self.run(new).await?;
+        loop {
+            tokio::select! {
+                biased;
+                shown = handle.shown.recv() => match shown {
+                    Some(Shown::Stored(_)) => return Ok(TurnStarted::Running),
+                    Some(Shown::InLine) => return Ok(TurnStarted::Queued),
+                    Some(_) => {}
+                    None => return started(handle.end.await),
+                },
+            }
+        }
+    }
+
+    /// Starts a turn and returns a handle to follow it.
+    pub async fn run(&self, new: NewTurn) -> Result<TurnHandle> {
+        let runner = self.context.runner();
+        let conversation = runner
+            .start_as(new.user.clone(), new.session.clone())
+            .with_busy_policy(BusyPolicy::Wait {
+                max_waiters: MAX_WAITERS,
+            });
+        let answers = conversation.answers();
+        let slot = self
+            .registry
+            .enter(&new.user, &new.session, &new.turn, answers)?;
+        Ok(self.spawn(
+            conversation,
+            new.turn,
+            slot,
+            Cause::Message(Box::new(new.input)),
+        ))
+    }
+
+    /// Answers what a turn asks: a turn that runs here takes the answer, one that is parked is continued. Returns when the answer
+    /// is stored.
+    pub async fn answer(&self, waiting: &Waiting, answer: Answer) -> Result<()> {
+        if self.give(waiting, &answer).await? {
+            return Ok(());
+        }
+        let mut handle = self.resume(waiting, answer).await?;
+        loop {
+            match handle.shown.recv().await {
+                Some(Shown::Stored(_)) => return Ok(()),
+                Some(_) => {}
+                None => return started(handle.end.await).map(drop),
+            }
+        }
+    }
+
+    /// Gives an answer to a turn that runs here. Returns whether the turn took it.
+    async fn give(&self, waiting: &Waiting, answer: &Answer) -> Result<bool> {
+        let answers = self.registry.answers_of(&waiting.session, &waiting.turn);
+        match answers {
+            Some(answers) => Ok(answers.give(&waiting.request.id, answer).await?),
+            None => Ok(false),
+        }
+    }
+
+    /// Answers what a parked turn asks, and returns a handle to follow how it goes on. Waits a while for a turn that has not
+    /// parked yet, because another of its agents is at work.
+    pub async fn resume(&self, waiting: &Waiting, answer: Answer) -> Result<TurnHandle> {
+        let deadline = Instant::now() + PARKING;
+        loop {
+            match self.try_resume(waiting, answer.clone()).await {
+                Err(problem) if problem.is_of_busy_turn() && Instant::now() < deadline => {
+                    tokio::time::sleep(PARKING_POLL).await;
+                }
+                resumed => return resumed,
+            }
+        }
+    }
+
+    async fn try_resume(&self, waiting: &Waiting, answer: Answer) -> Result<TurnHandle> {
+        let runner = self.context.runner();
+        if !runner.is_free(&waiting.session).await? {
+            return Err(Problem::busy_turn(&waiting.turn));
+        }
+        let conversation = runner.open(waiting.session.clone()).await?;
+        let user = conversation.user().clone();
+        let answers = conversation.answers();
+        let slot = self
+            .registry
+            .enter_again(&user, &waiting.session, &waiting.turn, answers)?;
+        let cause = Cause::Answer(waiting.request.id.clone(), answer);
+        let conversation = conversation.impatient();
+        Ok(self.spawn(conversation, waiting.turn.clone(), slot, cause))
+    }
+
+    /// Stops a turn of one of these users that runs or is queued here. Returns false if there is none.
+    pub fn stop(&self, users: &[UserId], session: &SessionId, turn: &TurnId) -> bool {
+        self.registry.stop(users, session, turn)
+    }
+
+    /// Stops all turns of a session that is being deleted.
+    pub fn stop_all(&self, session: &SessionId) {
+        self.registry.stop_all(session);
+    }
+
+    /// Returns whether a turn has stored its first events, or none if it does not run here.
+    pub fn has_started(&self, session: &SessionId, turn: &TurnId) -> Option<bool> {
+        self.registry.has_started(session, turn)
+    }
+
+    /// Ends a turn that waits for an approval or was interrupted.
+    pub async fn cancel_waiting(&self, session: &SessionId, turn: &TurnId) -> Result<()> {
+        let runner = self.context.runner();
+        match runner.standing(session, turn).await? {
+            Standing::Unknown => Err(no_turn(turn)),
+            Standing::Finished(_) => Err(Problem::conflict(format!("turn `{turn}` has ended"))),
+            Standing::Waiting(_) | Standing::Unfinished => {
+                let cancelled = self.cancel_parked(&runner, session, turn).await;
+                cancelled.map_err(|problem| match problem.status {
+                    409 => Problem::conflict(format!("turn `{turn}` runs in another process"))
+                        .next("cancel it there, or retry when it waits for an approval"),
+                    _ => problem,
+                })
+            }
+        }
+    }
+
+    async fn cancel_parked(
+        &self,
+        runner: &Runner,
+        session: &SessionId,
+        turn: &TurnId,
+    ) -> Result<()> {
+        let mut conversation = runner.open(session.clone()).await?.impatient();
+        let (shown, _) = mpsc::channel(1);
+        conversation.take_back(turn, &shown).await?;
+        Ok(())
+    }
+
+    fn spawn(
+        &self,
+        conversation: Conversation,
+        turn: TurnId,
+        slot: TurnSlot,
+        cause: Cause,
+    ) -> TurnHandle {
+        let (tap, shown) = mpsc::channel(MAX_TAPPED);
+        let (send_end, end) = oneshot::channel();
+        let session = conversation.session().clone();
+        let running = RunningTurn {
+            context: Arc::clone(&self.context),
+            feeds: Arc::clone(&self.feeds),
+            conversation,
+            turn: turn.clone(),
+            slot,
+        };
+        tokio::spawn(async move {
+            // The caller may be gone.
+            let _ = send_end.send(running.run(cause, tap).await);
+        });
+        TurnHandle {
+            session,
+            turn,
+            shown,
+            end,
+        }
+    }
+}
+
+/// A turn in the background.
+struct RunningTurn {
+    context: Arc<dyn ServerContext>,
+    feeds: Arc<Feeds>,
+    conversation: Conversation,
+    turn: TurnId,
+    slot: TurnSlot,
+}
+
+impl RunningTurn {
+    async fn run(
+        mut self,
+        cause: Cause,
+        tap: mpsc::Sender<Shown>,
+    ) -> std::result::Result<TurnEnd, RunnerError> {
+        let stop = self.slot.stop();
+        let (sender, shown) = mpsc::channel(MAX_PENDING);
+        let session = self.conversation.session().clone();
+        let passing_on = pass_on(&self.feeds, &self.slot, (&session, &self.turn), shown, tap);
+        let acting = act(&mut self.conversation, &self.turn, cause, &stop, sender);
+        let (end, ()) = tokio::join!(acting, passing_on);
+        let user = self.conversation.user();
+        match &end {
+            Ok(TurnEnd::Finished(_)) => self.context.turn_ended(user, &session),
+            Err(RunnerError::Store(error)) if is_of_server(error) => {
+                self.context.notify(Notice::Error(error));
+            }
+            _ => {}
+        }
+        self.context.turn_continued(user, &self.turn).await;
+        end
+    }
+}
+
+async fn act(
+    conversation: &mut Conversation,
+    turn: &TurnId,
+    cause: Cause,
+    stop: &Stop,
+    shown: mpsc::Sender<Shown>,
+) -> std::result::Result<TurnEnd, RunnerError> {
+    match cause {
+        Cause::Message(input) => {
+            let input = *input;
+            let turn = turn.clone();
+            conversation
+                .turn_once(turn, input, stop, &shown, None)
+                .await
+        }
+        Cause::Answer(request, answer) => {
+            let by = AnsweredBy::Person;
+            conversation
+                .answer(&request, answer, by, stop, &shown)
+                .await
+        }
+    }
+}
+
+/// Passes what a turn shows on to the feeds and to its handle.
+async fn pass_on(
+    feeds: &Feeds,
+    slot: &TurnSlot,
+    (session, turn): (&SessionId, &TurnId),
+    mut shown: mpsc::Receiver<Shown>,
+    tap: mpsc::Sender<Shown>,
+) {
+    let mut tap = Some(tap);
+    while let Some(item) = shown.recv().await {
+        feeds.publish(session, turn, &item);
+        if matches!(item, Shown::Stored(_)) {
+            slot.note_start();
+        }
+        // A reader that is gone or too slow does not hold the turn up.
+        if tap.as_ref().is_some_and(|tap| tap.try_send(item).is_err()) {
+            tap = None;
+        }
+    }
+}
+
+/// Returns whether an error is the server's own, so that its operator should hear of it.
+fn is_of_server(error: &lango_core::StoreError) -> bool {
+    Problem::from_store(error).status >= 500
+}
+
+fn started(
+    end: std::result::Result<std::result::Result<TurnEnd, RunnerError>, oneshot::error::RecvError>,
+) -> Result<TurnStarted> {
+    match end {
+        Ok(Ok(TurnEnd::Finished(report))) => Ok(TurnStarted::Finished(report)),
+        Ok(Ok(TurnEnd::Waiting(waiting))) => Ok(TurnStarted::Waiting(waiting)),
+        Ok(Err(error)) => Err(error.into()),
+        // The task panicked.
+        Err(_) => Err(Problem::internal()),
+    }
+}
+
+fn no_turn(turn: &TurnId) -> Problem {
+    Problem::not_found(format!("there is no turn `{turn}` in this session"))
+}

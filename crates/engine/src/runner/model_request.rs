@@ -1,0 +1,132 @@
+//! The request that a model was sent in the past, computed again from the log.
+//!
+//! What a model is sent is a pure function of the log and the agents. So a request is not stored: replaying the turn up to the
+//! moment of the call gives it again, as long as the agents are those of that turn.
+
+use super::{Runner, RunnerError};
+use crate::history::LookBack;
+use crate::turn::{Step, Turn, TurnStart};
+use lango_core::{Event, EventBody, ModelRequest, SessionId, TurnId};
+use std::sync::Arc;
+
+/// A model call of the past.
+#[derive(Debug)]
+pub struct ModelCall {
+    /// The event with the model's reply.
+    pub reply: Event,
+    /// What the model was sent, or why that cannot be computed.
+    pub request: Result<ModelRequest, NotRecomputed>,
+}
+
+/// Why a request cannot be computed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotRecomputed {
+    /// The agents, their instructions or their tools differ from those of the turn.
+    #[error("the agents have changed since this call, so what was sent cannot be computed again")]
+    AgentsChanged,
+    /// The log does not have the settings of the turn.
+    #[error("the log of this turn is older than its settings, so what was sent cannot be computed")]
+    NoSettings,
+    /// The replayed turn would not make this call.
+    #[error("replaying the log does not lead to this call")]
+    NotReached,
+}
+
+impl Runner {
+    /// Returns the model call whose reply is the event `seq` of a turn; none if that event is not the reply of a model.
+    pub async fn model_call(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+        seq: u64,
+    ) -> Result<Option<ModelCall>, RunnerError> {
+        let events = self.parts.store.turn_events(session, turn).await?;
+        let Some(at) = events.iter().position(|event| event.seq == seq) else {
+            return Ok(None);
+        };
+        let reply = events[at].clone();
+        if !matches!(&reply.body, EventBody::AgentMessage { model: Some(_), .. }) {
+            return Ok(None);
+        }
+        let request = match self.check_agents(&events) {
+            Ok(()) => self.recompute(session, turn, &events, at).await?,
+            Err(problem) => Err(problem),
+        };
+        Ok(Some(ModelCall { reply, request }))
+    }
+
+    fn check_agents(&self, events: &[Event]) -> Result<(), NotRecomputed> {
+        let settings = events.first().and_then(|first| match &first.body {
+            EventBody::UserMessage { settings, .. } => settings.as_ref(),
+            _ => None,
+        });
+        let settings = settings.ok_or(NotRecomputed::NoSettings)?;
+        if settings.topology == self.parts.tree.digest {
+            Ok(())
+        } else {
+            Err(NotRecomputed::AgentsChanged)
+        }
+    }
+
+    async fn recompute(
+        &self,
+        session: &SessionId,
+        turn: &TurnId,
+        events: &[Event],
+        at: usize,
+    ) -> Result<Result<ModelRequest, NotRecomputed>, RunnerError> {
+        let exchanges = self.parts.store.history_of(session, turn).await?;
+        let root = &self.parts.tree.root.name;
+        let start = TurnStart {
+            session: session.clone(),
+            turn: turn.clone(),
+            first_seq: events[0].seq,
+            history: Arc::new(LookBack::new(root, exchanges)),
+            rules: Arc::clone(&self.parts.rules),
+        };
+        let sent = &events[..sent_after(events, at)];
+        let turn = Turn::replay(Arc::clone(&self.parts.tree), start, sent);
+        let frame = &events[at].frame;
+        let step = turn.ready().into_iter().find_map(|step| match step {
+            Step::CallModel(step) if step.frame == *frame => Some(step),
+            _ => None,
+        });
+        Ok(step
+            .map(|step| turn.request(&step))
+            .ok_or(NotRecomputed::NotReached))
+    }
+}
+
+/// Returns how many events were stored when the call was made whose reply is the event at index `at`.
+///
+/// The root is asked when all its calls have results, so nothing else runs meanwhile. Sub-agents run side by side: for them these
+/// are the events up to the previous one of their frame, and those that were decided together with it.
+fn sent_after(events: &[Event], at: usize) -> usize {
+    let frame = &events[at].frame;
+    if frame.is_root() {
+        return at;
+    }
+    let concerns_frame = |event: &Event| {
+        let opens_frame = matches!(
+            &event.body,
+            EventBody::AgentDelegated { call, .. } if call.as_str() == frame.as_str()
+        );
+        event.frame == *frame || opens_frame
+    };
+    let previous = events[..at].iter().rposition(concerns_frame).unwrap_or(0);
+    let time = events[previous].time;
+    let together = events[previous + 1..at]
+        .iter()
+        .take_while(|event| event.time == time && !is_reply(event));
+    previous + 1 + together.count()
+}
+
+/// Returns whether an event starts a batch of its own: what followed from a reply was not decided before it.
+fn is_reply(event: &Event) -> bool {
+    matches!(
+        event.body,
+        EventBody::AgentMessage { .. }
+            | EventBody::ToolReturned { .. }
+            | EventBody::RemoteReturned { .. }
+    )
+}

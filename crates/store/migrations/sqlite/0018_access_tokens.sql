@@ -1,0 +1,13 @@
+-- Tokens of the HTTP API, by the SHA-256 of their secrets. A sign-in link is a token that is exchanged once. Times are in
+-- milliseconds.
+
+CREATE TABLE access_tokens (
+    id      TEXT NOT NULL PRIMARY KEY,
+    user    TEXT NOT NULL,
+    name    TEXT NOT NULL,
+    kind    TEXT NOT NULL,
+    scopes  TEXT NOT NULL,
+    digest  BLOB NOT NULL UNIQUE,
+    created INTEGER NOT NULL,
+    expires INTEGER
+) STRICT;
